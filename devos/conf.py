@@ -74,9 +74,9 @@ _NOT_KNOBS = {"DEVOS_PORT", "DEVOS_SERVER", "DEVOS_KEY", "DEVOS_FAULT", "DEVOS_F
 def load(environ: dict[str, str] | Any) -> Conf:
     """Read the knobs from ``environ``; raise `ConfError` naming each variable that is wrong."""
     given = {
-        name.removeprefix("DEVOS_").lower(): value
-        for name, value in environ.items()
-        if name.startswith("DEVOS_") and name not in _NOT_KNOBS
+        name: environ[variable]
+        for name in Conf.model_fields
+        if (variable := f"DEVOS_{name.upper()}") in environ
     }
     try:
         return Conf(**given)
@@ -85,3 +85,9 @@ def load(environ: dict[str, str] | Any) -> Conf:
             f"DEVOS_{'_'.join(map(str, e['loc'])).upper()}: {e['msg']}" if e["loc"] else e["msg"] for e in error.errors()
         ]
         raise ConfError("Settings in the environment are wrong:\n  " + "\n  ".join(lines)) from error
+
+
+def unknown(environ: dict[str, str] | Any) -> list[str]:
+    """Variables that look like knobs but are none: `devos doctor` warns about them (a typing error, most likely)."""
+    known = {f"DEVOS_{name.upper()}" for name in Conf.model_fields} | _NOT_KNOBS
+    return sorted(name for name in environ if name.startswith("DEVOS_") and name not in known)
