@@ -20,23 +20,39 @@ class Conf(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     home: Path = Field(Path(".devos"), description="Where the embedded servers, secrets and run.json live.")
-    debug: bool = Field(True, description="Development settings. Set to 0 in production: secure cookies, no debug pages.")
-    secret_key: str = Field("", description="Django's secret key. Made and kept in DEVOS_HOME when empty; set it in production.")
+    debug: bool = Field(
+        True, description="Development settings. Set to 0 in production: secure cookies, no debug pages."
+    )
+    secret_key: str = Field(
+        "", description="Django's secret key. Made and kept in DEVOS_HOME when empty; set it in production."
+    )
     allowed_hosts: str = Field(
         "localhost,127.0.0.1,[::1]", description="Host names the web process answers to, separated by commas."
     )
     trusted_origins: str = Field("", description="Origins trusted for CSRF behind a proxy, separated by commas.")
 
-    lease_s: Seconds = Field(15, description="How long a worker owns a running job without renewing. Rescue comes after it.")
-    renew_every_s: Seconds = Field(5, description="How often the worker's parent renews leases; three tries fit a lease.")
+    lease_s: Seconds = Field(
+        15, description="How long a worker owns a running job without renewing. Rescue comes after it."
+    )
+    renew_every_s: Seconds = Field(
+        5, description="How often the worker's parent renews leases; three tries fit a lease."
+    )
     probe_every_s: Seconds = Field(1, description="How often beat asks what is due. One statement each time.")
-    max_interruptions: int = Field(5, ge=1, le=100, description="Deaths of its worker a job survives before it is a dead letter.")
+    max_interruptions: int = Field(
+        5, ge=1, le=100, description="Deaths of its worker a job survives before it is a dead letter."
+    )
 
-    claim_batch_max: int = Field(50, ge=1, le=500, description="Most jobs claimed in one statement, for very short jobs.")
+    claim_batch_max: int = Field(
+        50, ge=1, le=500, description="Most jobs claimed in one statement, for very short jobs."
+    )
     light_job_ms: float = Field(5, gt=0, description="Jobs shorter than this let the claim batch grow.")
     flush_after_ms: float = Field(10, gt=0, description="Finished jobs are written at the latest after this.")
-    turn_s: Seconds = Field(3, description="A work loop hands its process back to Celery after this, so shutdown stays quick.")
-    bell_ttl_s: int = Field(10, ge=1, description="A bell nobody heard for this long is taken as lost and may be rung again.")
+    turn_s: Seconds = Field(
+        3, description="A work loop hands its process back to Celery after this, so shutdown stays quick."
+    )
+    bell_ttl_s: int = Field(
+        10, ge=1, description="A bell nobody heard for this long is taken as lost and may be rung again."
+    )
 
     timeout_s_max: int = Field(86_400, ge=1, description="Longest time limit an action may declare.")
     kill_grace_s: Seconds = Field(5, description="Between the soft limit (or a cancel) and the kill of the process.")
@@ -44,14 +60,19 @@ class Conf(BaseModel):
 
     body_bytes_max: int = Field(2_000_000, ge=1_000, description="Largest request body; 413 above.")
     input_bytes_max: int = Field(1_000_000, ge=1_000, description="Largest input of a task as JSON.")
-    output_bytes_max: int = Field(4_000_000, ge=1_000, description="Largest output of an action as JSON; above it fails once.")
+    output_bytes_max: int = Field(
+        4_000_000, ge=1_000, description="Largest output of an action as JSON; above it fails once."
+    )
     json_depth_max: int = Field(64, ge=4, le=500, description="Deepest nesting of any stored JSON.")
     bulk_tasks_max: int = Field(10_000, ge=1, description="Most tasks in one bulk request.")
-    log_lines_max: int = Field(10_000, ge=1, description="Log lines kept of one execution; later ones are counted, not kept.")
+    log_lines_max: int = Field(
+        10_000, ge=1, description="Log lines kept of one execution; later ones are counted, not kept."
+    )
     idempotency_keep_h: int = Field(24, ge=1, description="Hours an Idempotency-Key answers with the first response.")
 
     allow_private_addresses: bool = Field(
-        True, description="Whether actions may call loopback and private addresses. True in development, set 0 in production."
+        True,
+        description="Whether actions may call loopback and private addresses. Set 0 in production.",
     )
     api_rate: str = Field("6000/min", description="Requests an API key or user may make.")
     login_rate: str = Field("20/min", description="Login attempts per address.")
@@ -59,7 +80,9 @@ class Conf(BaseModel):
     @model_validator(mode="after")
     def _fits_together(self) -> Conf:
         if self.lease_s < 3 * self.renew_every_s:
-            raise ValueError("DEVOS_LEASE_S must be at least three times DEVOS_RENEW_EVERY_S, or living workers lose their jobs")
+            raise ValueError(
+                "DEVOS_LEASE_S must be at least three times DEVOS_RENEW_EVERY_S, or living workers lose their jobs"
+            )
         return self
 
 
@@ -73,16 +96,13 @@ _NOT_KNOBS = {"DEVOS_PORT", "DEVOS_SERVER", "DEVOS_KEY", "DEVOS_FAULT", "DEVOS_F
 
 def load(environ: dict[str, str] | Any) -> Conf:
     """Read the knobs from ``environ``; raise `ConfError` naming each variable that is wrong."""
-    given = {
-        name: environ[variable]
-        for name in Conf.model_fields
-        if (variable := f"DEVOS_{name.upper()}") in environ
-    }
+    given = {name: environ[variable] for name in Conf.model_fields if (variable := f"DEVOS_{name.upper()}") in environ}
     try:
         return Conf(**given)
     except ValidationError as error:
         lines = [
-            f"DEVOS_{'_'.join(map(str, e['loc'])).upper()}: {e['msg']}" if e["loc"] else e["msg"] for e in error.errors()
+            f"DEVOS_{'_'.join(map(str, e['loc'])).upper()}: {e['msg']}" if e["loc"] else e["msg"]
+            for e in error.errors()
         ]
         raise ConfError("Settings in the environment are wrong:\n  " + "\n  ".join(lines)) from error
 

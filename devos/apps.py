@@ -1,0 +1,8 @@
+"""The project as a Django app: templates, static files and the admin's looks."""
+
+from django.apps import AppConfig
+
+
+class DevosConfig(AppConfig):
+    name = "devos"
+    verbose_name = "DevOS"

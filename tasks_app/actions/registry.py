@@ -1,0 +1,103 @@
+"""The actions this process knows. Plugins are loaded once, on first use; one that fails is reported, never fatal."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+
+from tasks_app.actions.definition import ActionDefinition
+from tasks_app.actions.plugin import ENTRY_POINT_GROUP, Plugin
+from tasks_app.domain.errors import DevosError
+
+
+class ActionNotRegistered(DevosError):
+    """No plugin that is loaded here brings this action."""
+
+    code = "ACTION_NOT_REGISTERED"
+    status = 404
+
+    def __init__(self, action_id: str) -> None:
+        super().__init__(f"There is no action {action_id[:200]!r}. `devos action list` shows those that are installed.")
+
+
+@dataclass(frozen=True)
+class LoadProblem:
+    """A plugin that could not be loaded, and why."""
+
+    plugin: str
+    error: str
+
+
+_lock = threading.RLock()
+_actions: dict[str, ActionDefinition] = {}
+_plugins: dict[str, Plugin] = {}
+_problems: list[LoadProblem] = []
+_loaded = False
+
+
+def register(plugin: Plugin) -> None:
+    """Add a plugin's actions. Raises ValueError when its name or one of its action ids is taken."""
+    with _lock:
+        if plugin.name in _plugins:
+            raise ValueError(f"a plugin named {plugin.name!r} is loaded already")
+        taken = [a.id for a in plugin.actions if a.id in _actions]
+        if taken:
+            raise ValueError(f"plugin {plugin.name!r} brings actions that exist already: {', '.join(taken)}")
+        _plugins[plugin.name] = plugin
+        _actions.update({a.id: a.model_copy(update={"plugin": plugin.name}) for a in plugin.actions})
+
+
+def unregister(name: str) -> None:
+    """Forget a plugin and its actions (for tests)."""
+    with _lock:
+        plugin = _plugins.pop(name)
+        for definition in plugin.actions:
+            _actions.pop(definition.id, None)
+
+
+def _load() -> None:
+    global _loaded
+    with _lock:
+        if _loaded:
+            return
+        _loaded = True
+        for entry in entry_points(group=ENTRY_POINT_GROUP):
+            _load_one(entry)
+
+
+def _load_one(entry: EntryPoint) -> None:
+    try:
+        plugin = entry.load()
+        if not isinstance(plugin, Plugin):
+            raise TypeError(f"{entry.value} is not a Plugin")
+        register(plugin)
+    except Exception as error:  # noqa: BLE001 - a plugin is foreign code: whatever it raises must not stop the process
+        _problems.append(LoadProblem(entry.name, f"{type(error).__name__}: {error}"))
+
+
+def get(action_id: str) -> ActionDefinition:
+    """The action, or `ActionNotRegistered`."""
+    _load()
+    try:
+        return _actions[action_id]
+    except KeyError:
+        raise ActionNotRegistered(action_id) from None
+
+
+def all_actions() -> list[ActionDefinition]:
+    """Every action, by id."""
+    _load()
+    return [_actions[key] for key in sorted(_actions)]
+
+
+def plugins() -> list[Plugin]:
+    """Every loaded plugin, by name."""
+    _load()
+    return [_plugins[key] for key in sorted(_plugins)]
+
+
+def load_problems() -> list[LoadProblem]:
+    """Plugins that could not be loaded."""
+    _load()
+    return list(_problems)

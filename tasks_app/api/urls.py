@@ -1,0 +1,3 @@
+"""Addresses under /api/."""
+
+urlpatterns: list = []

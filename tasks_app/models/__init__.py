@@ -1,0 +1,38 @@
+"""The tables of the runtime: the public door of this room."""
+
+from tasks_app.models.api_key import ApiKey
+from tasks_app.models.audit import AuditEntry
+from tasks_app.models.dead_letter import DeadLetterJob
+from tasks_app.models.event import Event
+from tasks_app.models.execution import Execution
+from tasks_app.models.idempotency_key import IdempotencyKey
+from tasks_app.models.job import Job
+from tasks_app.models.job_step import JobStep
+from tasks_app.models.lease import Lease
+from tasks_app.models.log import ExecutionLog, TaskLog
+from tasks_app.models.organization import Membership, Organization, Project
+from tasks_app.models.queue import Queue
+from tasks_app.models.resource import Resource
+from tasks_app.models.task import Task
+from tasks_app.models.worker import Worker
+
+__all__ = [
+    "ApiKey",
+    "AuditEntry",
+    "DeadLetterJob",
+    "Event",
+    "Execution",
+    "ExecutionLog",
+    "IdempotencyKey",
+    "Job",
+    "JobStep",
+    "Lease",
+    "Membership",
+    "Organization",
+    "Project",
+    "Queue",
+    "Resource",
+    "Task",
+    "TaskLog",
+    "Worker",
+]

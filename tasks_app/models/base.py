@@ -1,0 +1,36 @@
+"""What every table of the runtime shares."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+
+from tasks_app.domain import clock, ids
+
+
+class Row(models.Model):
+    """A row with a UUIDv7 key, shown as a TypeID. ``noun`` picks the prefix."""
+
+    noun: ClassVar[str]
+
+    id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.public_id
+
+    @property
+    def public_id(self) -> str:
+        """The id as doors show it, like ``task_01h…``."""
+        return ids.to_text(self.noun, self.id)
+
+
+def created_at_field() -> models.DateTimeField:
+    return models.DateTimeField(default=clock.now, editable=False)
+
+
+def status_is(*statuses: str) -> models.Q:
+    return models.Q(status__in=[str(s) for s in statuses])

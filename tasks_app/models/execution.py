@@ -1,0 +1,78 @@
+"""One attempt at running an action."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from tasks_app.domain.states import ExecutionStatus
+from tasks_app.models.base import Row, created_at_field, status_is
+from tasks_app.models.job import Job
+from tasks_app.models.organization import Organization
+
+MODES = ("sync", "async", "stream")
+
+
+class Execution(Row):
+    """Written once when the attempt starts and sealed once when it ends.
+
+    ``input`` is set only where there is no job (sync mode): a job's input never changes, so a copy in each attempt
+    would say nothing new. Read it through `effective_input`.
+    """
+
+    noun = "execution"
+    action_id = models.CharField(max_length=200)
+    action_version = models.PositiveSmallIntegerField(null=True)
+    organization = models.ForeignKey(
+        Organization, models.DO_NOTHING, related_name="+", db_index=False, db_constraint=False
+    )
+    task_id = models.UUIDField(null=True)
+    job = models.ForeignKey(
+        Job, models.CASCADE, null=True, related_name="executions", db_index=False, db_constraint=False
+    )
+    status = models.CharField(max_length=16, choices=[(s, s) for s in ExecutionStatus])
+    mode = models.CharField(max_length=8, default="async")
+    actor_type = models.CharField(max_length=16)
+    actor_id = models.CharField(max_length=64)
+    attempt = models.PositiveIntegerField()
+    max_attempts = models.PositiveSmallIntegerField()
+    worker_id = models.UUIDField(null=True)
+    input = models.JSONField(null=True)
+    output = models.JSONField(null=True)
+    error = models.JSONField(null=True)
+    progress = models.JSONField(null=True)
+    created_at = created_at_field()
+    started_at = models.DateTimeField(null=True)
+    completed_at = models.DateTimeField(null=True)
+    duration_ms = models.FloatField(null=True)
+    correlation_id = models.CharField(max_length=128)
+    interrupted = models.BooleanField(default=False)
+    steps_reused = models.PositiveIntegerField(default=0)
+    log_lines_dropped = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        db_table = "executions"
+        indexes = [
+            models.Index(fields=["organization", "-id"], name="executions_list"),
+            models.Index(
+                fields=["organization", "status", "-id"],
+                condition=status_is("failed", "cancelled", "paused", "lost"),
+                name="executions_by_status",
+            ),
+            models.Index(fields=["organization", "action_id", "-id"], name="executions_of_action"),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["job", "attempt"], condition=Q(job__isnull=False), name="executions_one_per_attempt"
+            ),
+            models.CheckConstraint(condition=status_is(*ExecutionStatus), name="executions_status"),
+            models.CheckConstraint(condition=Q(mode__in=MODES), name="executions_mode"),
+            models.CheckConstraint(
+                condition=Q(status="running") ^ Q(completed_at__isnull=False), name="executions_final_has_end"
+            ),
+        ]
+
+    @property
+    def effective_input(self) -> object:
+        """What the action was given."""
+        return self.input if self.job is None else self.job.input
