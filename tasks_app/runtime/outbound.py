@@ -1,12 +1,12 @@
 """The one guarded way out for actions: HTTP requests and TCP connections to addresses that are allowed.
 
 ``outbound.request("GET", url)`` for one request, ``outbound.Client()`` to keep connections. Every name is resolved
-once, every address checked, and the checked address connected to (see `outbound_transport`). Redirects are followed only
-when asked, by hand, with the check at each hop. Time is capped in all, not only between bytes; size is capped after
-decompression. Nothing is read from the environment: no proxies, no netrc.
+once, every address checked, and the checked address connected to (see `outbound_transport`). Redirects are followed
+only when asked, by hand, with the check at each hop. Time is capped in all, not only between bytes; size is capped
+after decompression. Nothing is read from the environment: no proxies, no netrc.
 
 Refusals raise `ActionError` ADDRESS_REFUSED, INVALID_URL or TOO_MANY_REDIRECTS (not retryable). Other failures are
-those of ``requests`` (ConnectTimeout, ReadTimeout, ConnectionError, SSLError ...), which the runtime maps to error codes.
+those of ``requests`` (ConnectTimeout, ReadTimeout, ConnectionError, SSLError ...), which the runtime maps to codes.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Client:
     """Keeps connections and cookies between requests. For one thread at a time; close it, or use it as a context.
 
     ``allow_private``: overrides the setting (for tests). ``resolver``: how names become addresses. ``interrupted``:
-    asked ten times a second while a request runs; True ends it with `OutboundInterrupted` (pass ``lambda: ctx.cancelled``).
+    asked ten times a second while a request runs; True ends it with `OutboundInterrupted` (``lambda: ctx.cancelled``).
     """
 
     def __init__(

@@ -193,7 +193,7 @@ class _Guarded:
         if self.sock is None:
             self.connect()
         self.gate.note_use(self.sock)
-        super().endheaders(*args, **kwargs)
+        super().endheaders(*args, **kwargs)  # type: ignore[misc]
 
 
 class _GuardedHTTPConnection(_Guarded, HTTPConnection):
@@ -215,13 +215,18 @@ class _GuardedHTTPSPool(HTTPSConnectionPool):
         self.ConnectionCls = partial(_GuardedHTTPSConnection, gate=gate)  # type: ignore[assignment]
         super().__init__(*args, **kwargs)
 
+    def _validate_conn(self, conn: Any) -> None:
+        # Not the library's: that one warns at each unverified request, which here was the caller's explicit choice.
+        if conn.is_closed:
+            conn.connect()
+
 
 class GuardedAdapter(HTTPAdapter):
     """The adapter of requests on guarded pools. It never retries and knows no proxy."""
 
     def __init__(self, gate: Gate) -> None:
         super().__init__(pool_connections=32, pool_maxsize=2, max_retries=0)
-        self.poolmanager.pool_classes_by_scheme = {  # type: ignore[attr-defined]
+        self.poolmanager.pool_classes_by_scheme = {
             "http": partial(_GuardedHTTPPool, gate=gate),
             "https": partial(_GuardedHTTPSPool, gate=gate),
         }
