@@ -53,7 +53,7 @@ log_timezone = 'UTC'
 log_line_prefix = ''
 log_checkpoints = off
 log_autovacuum_min_duration = -1
-include_if_exists = 'own.conf'
+include = 'own.conf'
 """
 # The socket is private, and there is no other way in.
 _HBA = "local all all trust\n"
@@ -94,6 +94,8 @@ class Postgres:
         own = {"port": SOCKET_PORT, "sockets": str(self.sockets).replace("'", "''")}
         self._write(self.data / "devos.conf", _SETTINGS.format(**own))
         self._write(self.data / "pg_hba.conf", _HBA)
+        if not (self.data / "own.conf").exists():
+            self._write(self.data / "own.conf", "# Your own settings of this server; they win over devos.conf.\n")
 
     def _env(self) -> Mapping[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}

@@ -82,9 +82,9 @@ def stop(process: subprocess.Popen[bytes], steps: Sequence[tuple[signal.Signals,
     for number, patience_s in steps:
         if process.poll() is not None:
             break
-        _send(process.pid, number)
+        send(process.pid, number)
         wait_until(lambda: process.poll() is not None, patience_s)
-    _kill_group(process.pid)
+    kill_group(process.pid)
     process.wait()
 
 
@@ -93,9 +93,9 @@ def end_orphan(pid: int, steps: Sequence[tuple[signal.Signals, float]]) -> None:
     for number, patience_s in (*steps, (signal.SIGKILL, 5.0)):
         if not alive(pid):
             break
-        _send(pid, number)
+        send(pid, number)
         wait_until(lambda: not alive(pid), patience_s)
-    _kill_group(pid)
+    kill_group(pid)
 
 
 def alive(pid: int) -> bool:
@@ -140,14 +140,16 @@ def _proc(pid: int, name: str) -> bytes:
         return b""
 
 
-def _send(pid: int, number: signal.Signals) -> None:
+def send(pid: int, number: int) -> None:
+    """Send a signal; a process that is gone is fine."""
     try:
         os.kill(pid, number)
     except ProcessLookupError:
         pass
 
 
-def _kill_group(pid: int) -> None:
+def kill_group(pid: int) -> None:
+    """SIGKILL to whatever is left of the process group of ``pid``."""
     try:
         os.killpg(pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):

@@ -24,6 +24,7 @@ bind 127.0.0.1
 port {port}
 requirepass {password}
 dir "{folder}"
+pidfile "{folder}/pid"
 databases 64
 appendonly yes
 appendfsync everysec
@@ -76,10 +77,6 @@ class Valkey:
             return {}
         return {line[0]: line[1] for line in lines if len(line) == 2}
 
-    def remember(self, server: subprocess.Popen[bytes]) -> None:
-        """Write down the server's process id for the next start."""
-        paths.write_private(self.folder / "pid", str(server.pid))
-
     def _end_leftover(self) -> None:
         try:
             pid = int((self.folder / "pid").read_text())
@@ -91,7 +88,6 @@ class Valkey:
 
     def wait_ready(self, server: subprocess.Popen[bytes], timeout_s: float = START_TIMEOUT_S) -> None:
         """Wait until our server, and not a stranger on its port, has read its data and answers."""
-        self.remember(server)
         deadline = time.monotonic() + timeout_s
         with redis.Redis.from_url(self.url, socket_timeout=5, socket_connect_timeout=5) as client:
             while server.poll() is None and time.monotonic() < deadline:

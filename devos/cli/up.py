@@ -1,0 +1,53 @@
+"""`devos up`: the whole platform on this machine, under one process."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def up(
+    home: Annotated[
+        Path, typer.Option(envvar="DEVOS_HOME", help="Where the data, the secrets and run.json live.")
+    ] = Path(".devos"),
+    port: Annotated[
+        int | None,
+        typer.Option(
+            envvar="DEVOS_PORT", min=1, max=65535, help="Port of the web process. Default: a free one near 8000."
+        ),
+    ] = None,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(
+            envvar="DEVOS_CONCURRENCY", min=1, max=512, help="Job processes. Default: one a core, at least two."
+        ),
+    ] = None,
+    events: Annotated[bool, typer.Option(help="Celery events, from which Flower shows every job.")] = True,
+    flower: Annotated[bool, typer.Option(help="Start Flower.")] = True,
+    sample_site: Annotated[bool, typer.Option(help="Serve the small sample web site on loopback.")] = True,
+    first_task: Annotated[bool, typer.Option(help="On the first start, scan the sample site as a first task.")] = True,
+    stop_grace: Annotated[
+        float, typer.Option(min=0, help="Seconds running jobs may take to end when the platform stops.")
+    ] = 20.0,
+) -> None:
+    """Start DevOS: database, broker, web, workers, beat and Flower. Stop it with Ctrl-C.
+
+    DATABASE_URL and REDIS_URL replace the embedded servers by servers that exist.
+    """
+    from devos.stack.plan import CHILDREN_MIN, Options
+    from devos.stack.supervisor import up as run
+
+    options = Options(
+        home=home,
+        port=port,
+        concurrency=concurrency or max(CHILDREN_MIN, os.cpu_count() or 1),
+        events=events,
+        flower=flower,
+        sample_site=sample_site,
+        first_task=first_task,
+        stop_grace_s=stop_grace,
+    )
+    raise typer.Exit(run(options))

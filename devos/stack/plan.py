@@ -1,0 +1,143 @@
+"""The programs of the platform and how each is started and stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from devos.stack import paths
+from devos.stack.errors import StackError
+from devos.stack.process import Command
+
+JOB_QUEUES = "default,high,low,scheduled,agent,workflow"
+SYSTEM_QUEUE = "system"
+WEB_PORT = 8000
+FLOWER_PORT = 5555
+SAMPLE_PORT = 8900
+CHILDREN_MIN = 2
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `devos up` was asked for. ``port`` None means any free one near 8000."""
+
+    home: Path
+    port: int | None = None
+    concurrency: int = field(default_factory=lambda: max(CHILDREN_MIN, os.cpu_count() or 1))
+    events: bool = True
+    flower: bool = True
+    sample_site: bool = True
+    first_task: bool = True
+    stop_grace_s: float = 20.0
+
+
+@dataclass
+class Plan:
+    """Commands for one run: the options, the addresses of the servers, and the ports that were taken."""
+
+    options: Options
+    database_url: str
+    redis_url: str
+    ports: dict[str, int] = field(default_factory=dict)
+    flower_login: str = ""
+
+    def env(self, **more: str) -> Mapping[str, str]:
+        """The environment of our own programs."""
+        own = {
+            "DATABASE_URL": self.database_url,
+            "REDIS_URL": self.redis_url,
+            "DEVOS_HOME": str(self.options.home),
+            "DJANGO_SETTINGS_MODULE": "devos.settings",
+            "PYTHONUNBUFFERED": "1",
+            "PYTHONTZPATH": "",
+        }
+        return {**os.environ, **own, **more}
+
+    def django(self, *args: str) -> Command:
+        """A management command, as `manage.py` would run it but from any directory."""
+        return Command(args[0], [sys.executable, "-m", "django", *args], self.env())
+
+    def devos(self, *args: str) -> Command:
+        """The `devos` command."""
+        return Command("devos", [sys.executable, "-m", "devos.cli", *args], self.env())
+
+    def web(self) -> Command:
+        """uvicorn on loopback."""
+        argv = ["uvicorn", "devos.asgi:application", "--host", "127.0.0.1", "--port", str(self._port("web"))]
+        # An open event stream would hold the shutdown for ever.
+        argv += ["--no-access-log", "--log-level", "warning", "--timeout-graceful-shutdown", "3"]
+        return Command("web", self._python(*argv), self.env(), ((signal.SIGTERM, 8.0),))
+
+    def jobs(self) -> Command:
+        """The worker of all queues that carry jobs."""
+        return self._worker("jobs", JOB_QUEUES, self.options.concurrency, self.options.stop_grace_s)
+
+    def system(self) -> Command:
+        """The worker of the sweeps alone, so that they never wait behind work."""
+        return self._worker("system", SYSTEM_QUEUE, 1, 10.0)
+
+    def _worker(self, name: str, queues: str, processes: int, grace_s: float) -> Command:
+        argv = ["worker", "-Q", queues, "-c", str(processes), "-n", f"{name}@%h"]
+        argv += ["--without-mingle", "--without-gossip"]
+        if self.options.events:
+            argv.append("-E")
+        # TERM lets running jobs end or be handed back; QUIT gives up on them. When we die there is no database left to
+        # finish them in, so the death signal is QUIT as well.
+        stop = ((signal.SIGTERM, grace_s), (signal.SIGQUIT, 5.0))
+        return Command(name, self._celery(*argv), self.env(), stop, signal.SIGQUIT)
+
+    def beat(self) -> Command:
+        """The clock."""
+        argv = self._celery("beat", "--scheduler", "devos.beat:DevosScheduler")
+        return Command("beat", argv, self.env(), ((signal.SIGTERM, 5.0),))
+
+    def flower(self) -> Command:
+        """The view of the wire, behind basic auth; the login goes by the environment, which others cannot read."""
+        argv = self._celery("flower", "--address=127.0.0.1", f"--port={self._port('flower')}")
+        env = self.env(FLOWER_BASIC_AUTH=self.flower_login)
+        return Command("flower", argv, env, ((signal.SIGTERM, 5.0),))
+
+    def sample_site(self) -> Command:
+        """A small web site for first tries."""
+        argv = self._python("devos.plugins.web.sample_site", "--port", str(self._port("sample")))
+        return Command("sample", argv, self.env(), ((signal.SIGTERM, 3.0),))
+
+    def _python(self, *args: str) -> list[str]:
+        return [sys.executable, "-m", *args]
+
+    def _celery(self, *args: str) -> list[str]:
+        return self._python("celery", "-A", "devos.celery:app", *args)
+
+    def url(self, name: str) -> str:
+        """The address of a child that has a port; empty when it has none."""
+        return f"http://127.0.0.1:{self.ports[name]}" if name in self.ports else ""
+
+    def _port(self, name: str) -> int:
+        """The port of a child. It is kept over restarts, because others have been told of it."""
+        if name not in self.ports:
+            self.ports[name] = self._chosen_port(name)
+        return self.ports[name]
+
+    def _chosen_port(self, name: str) -> int:
+        wanted = self.options.port if name == "web" else None
+        if wanted is None:
+            return paths.free_port({"web": WEB_PORT, "flower": FLOWER_PORT, "sample": SAMPLE_PORT}[name])
+        if not paths.port_is_free(wanted):
+            raise StackError(
+                f"Port {wanted} (DEVOS_PORT) is taken by another program. "
+                "Stop that one, set DEVOS_PORT to another port, or unset it to take a free one."
+            )
+        return wanted
+
+    def another_port(self, name: str) -> None:
+        """Give up a port that was free when chosen and is not any more. A port that was asked for stays."""
+        if (
+            name in self.ports
+            and not (name == "web" and self.options.port)
+            and not paths.port_is_free(self.ports[name])
+        ):
+            del self.ports[name]
