@@ -11,6 +11,7 @@ from devos.stack import paths
 from devos.stack.errors import StackError
 
 BOOTSTRAP = "bootstrap.json"
+FLOWER_LOGIN = "flower_login"
 FIRST_TASK_DONE = "first_task.json"
 _KEPT = ("admin_user", "admin_password", "api_key")
 
@@ -27,16 +28,15 @@ def keep_bootstrap(home: Path, printed: str) -> dict[str, Any]:
 
 
 def flower_login(home: Path) -> str:
-    """``user:password`` for Flower: the admin's of the first start, else one that is made and kept here."""
+    """``user:password`` for Flower, kept in `FLOWER_LOGIN`: the admin's of the first start, else one that is made."""
+    own = home / FLOWER_LOGIN
     try:
         kept = json.loads((home / BOOTSTRAP).read_text())
-        return f"{kept['admin_user']}:{kept['admin_password']}"
+        login = f"{kept['admin_user']}:{kept['admin_password']}"
     except (OSError, ValueError, KeyError):
-        pass
-    own = home / "flower_login"
-    if not own.exists():
-        paths.write_private(own, f"admin:{secrets.token_urlsafe(18)}")
-    return own.read_text().strip()
+        login = own.read_text().strip() if own.exists() else f"admin:{secrets.token_urlsafe(18)}"
+    paths.write_private(own, login)
+    return login
 
 
 def first_task_due(home: Path) -> bool:

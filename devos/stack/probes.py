@@ -9,7 +9,6 @@ import urllib.request
 from datetime import datetime
 
 import psycopg
-from psycopg.rows import scalar_row
 
 WEB_PROBE_EVERY_S = 5.0
 WEB_TIMEOUT_S = 10.0
@@ -34,8 +33,9 @@ def http_status(url: str, timeout_s: float) -> int:
 
 def database_now(url: str) -> datetime:
     """The database's clock, for `workers_since`."""
-    with psycopg.connect(url, connect_timeout=5) as connection, connection.cursor(row_factory=scalar_row) as cursor:
-        now: datetime = cursor.execute("select clock_timestamp()").fetchone()
+    with psycopg.connect(url, connect_timeout=5) as connection:
+        [row] = connection.execute("select clock_timestamp()").fetchall()
+    now: datetime = row[0]
     return now
 
 
