@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import quote, urlsplit
 
 import requests
 
@@ -43,9 +43,7 @@ class Client:
     def page(self, *path: str, **params: Any) -> tuple[list[dict[str, Any]], str]:
         """One page of a list, and the cursor of the next one (empty when this is the last)."""
         answer = self.get(*path, **params)
-        if isinstance(answer, list):
-            return answer, ""
-        return answer["results"], _cursor(answer.get("next"))
+        return answer["results"], answer.get("next") or ""
 
     def items(self, *path: str, limit: int | None = None, **params: Any) -> Iterator[dict[str, Any]]:
         """The items of a list over all its pages, at most ``limit`` of them."""
@@ -53,7 +51,7 @@ class Client:
         cursor = ""
         while left is None or left > 0:
             size = PAGE_SIZE if left is None else min(left, PAGE_SIZE)
-            found, cursor = self.page(*path, **params, cursor=cursor, page_size=size)
+            found, cursor = self.page(*path, **params, cursor=cursor, limit=size)
             yield from found if left is None else found[:left]
             left = None if left is None else left - len(found)
             if not cursor:
@@ -89,14 +87,6 @@ class Client:
         if response.status_code >= 400:
             raise ApiError(response.status_code, body if isinstance(body, dict) else {"message": str(body)})
         return body
-
-
-def _cursor(next_url: str | None) -> str:
-    """The cursor alone: behind a proxy the server may call itself by a name that we cannot reach."""
-    if not next_url:
-        return ""
-    found = parse_qs(urlsplit(next_url).query).get("cursor")
-    return found[0] if found else next_url
 
 
 def _what_to_do(where: str) -> str:
