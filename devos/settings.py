@@ -179,3 +179,5 @@ SPECTACULAR_SETTINGS = {
 }
 
 LOGGING_CONFIG = None  # `devos.logs.configure` sets up structlog once, for every process
+
+DEVOS_BELLS = "tasks_app.runtime.queue_celery.CeleryBells"

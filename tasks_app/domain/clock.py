@@ -28,3 +28,11 @@ def using(source: Callable[[], datetime]) -> Iterator[None]:
         yield
     finally:
         _source = before
+
+
+def shift_s() -> float:
+    """Seconds by which a test has moved the clock; 0 in production.
+
+    Leases and timers are judged by the database's clock, which no test can move: statements add this instead.
+    """
+    return 0.0 if _source is _system else (_source() - _system()).total_seconds()

@@ -44,7 +44,7 @@ MAX_BYTES = 10_000_000
 CONNECT_TIMEOUT_S = 10.0
 USER_AGENT = "DevOS/1.0"
 _CHUNK = 32_768
-_REDIRECT_BODY_MAX = 65_536
+_PASSED_OVER_MAX = 65_536
 
 
 class OutboundInterrupted(Exception):
@@ -208,7 +208,7 @@ class Client:
                 break
             with response:
                 # Read a short body so that the connection can be used again; close after a long one.
-                _read(response, _REDIRECT_BODY_MAX)
+                _read(response, _PASSED_OVER_MAX)
             target = redirect_target(prepared.url or "", location)
             history.append(Hop(shown(prepared.url or ""), response.status_code, shown(target), first_byte_ms))
             if len(history) > limits.max_redirects:
@@ -216,7 +216,7 @@ class Client:
             plan = next_request(plan, prepared, response.status_code, target, limits.tied_to_host)
         with response:
             declined = limits.accept_body is not None and not limits.accept_body(response.status_code, response.headers)
-            body, truncated = (b"", False) if declined else _read(response, limits.max_bytes)
+            body, truncated = _read(response, limits.max_bytes) if not declined else _drain(response)
         _raise_if_fired(watch, limits.timeout_s, None)
         return OutboundResponse(
             status=response.status_code,
@@ -295,6 +295,14 @@ def _too_many(limit: int, history: list[Hop]) -> ActionError:
         retryable=False,
         details={"history": [hop.url for hop in history]},
     )
+
+
+def _drain(response: requests.Response) -> tuple[bytes, bool]:
+    """Pass over a declined body: read it when it is short, so that the connection can be used again."""
+    length = response.headers.get("content-length", "")
+    if length.isascii() and length.isdigit() and len(length) < 6:
+        _read(response, _PASSED_OVER_MAX)
+    return b"", False
 
 
 def _read(response: requests.Response, max_bytes: int) -> tuple[bytes, bool]:

@@ -1,0 +1,74 @@
+"""What surrounds an action while it runs: its time limit, and a database session that is clean before and after."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.db import connections
+from psycopg.pq import TransactionStatus
+
+
+class SoftTimeout(BaseException):
+    """Raised inside an action at its time limit. BaseException, so that `except Exception` does not swallow it."""
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raise `SoftTimeout` in the block after ``seconds``.
+
+    Only a main thread can be interrupted; in other threads the context's cancellation check and, for workers, the
+    parent's hard limit do the work.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(*_: Any) -> None:
+        raise SoftTimeout
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+class _Watch:
+    """Notes whether an action changed settings of its database session."""
+
+    def __init__(self) -> None:
+        self.changed = False
+
+    def __call__(self, execute: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:
+        text = str(sql).lstrip()[:1_000].lower()
+        self.changed |= text.startswith("set ") or "set_config" in text
+        return execute(sql, params, many, context)
+
+
+@contextmanager
+def clean_database_session() -> Iterator[None]:
+    """Whatever the action leaves open on its connection (a transaction, session settings) ends with the action.
+
+    The bookkeeping of the runtime uses another connection, so a transaction the action broke cannot swallow it.
+    """
+    connection = connections["default"]
+    watch = _Watch()
+    if connection.in_atomic_block:  # sync mode inside a caller's transaction: it is the caller's to end
+        yield
+        return
+    try:
+        with connection.execute_wrapper(watch):
+            yield
+    finally:
+        if connection.connection is not None:
+            open_transaction = connection.connection.info.transaction_status is not TransactionStatus.IDLE
+            if watch.changed or open_transaction or connection.in_atomic_block:
+                connection.in_atomic_block = False
+                connection.savepoint_ids = []
+                connection.close()

@@ -1,0 +1,245 @@
+"""The work loop of one pool process: claim a batch, run each job, finish in groups, ring on, hand back in time."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, connections
+
+from tasks_app.actions import registry
+from tasks_app.domain.outcomes import Cancelled, HandedBack
+from tasks_app.runtime.context import Context, Identity
+from tasks_app.runtime.executor import Run, execute, since
+from tasks_app.runtime.slots import Signal, SlotTable
+from tasks_app.services import events, sql
+from tasks_app.services.bells import bells
+from tasks_app.services.jobs import steps
+from tasks_app.services.jobs.claim import Claimed, claim
+from tasks_app.services.jobs.finish import Finished, finish
+from tasks_app.services.jobs.report import report
+
+log = structlog.get_logger()
+
+
+class Watcher(Protocol):
+    """Who is told about every job, for Flower; see `queue_celery.JobEvents`."""
+
+    def started(self, job: Claimed) -> None: ...
+
+    def ended(self, job: Claimed, finished: Finished) -> None: ...
+
+    def flush(self) -> None: ...
+
+
+@dataclass
+class JobReporter:
+    """Ties the context of a running job to the database and to the worker's shared memory."""
+
+    job: Claimed
+    worker_id: UUID
+    slots: SlotTable
+    slot: int
+    _steps: dict[int, tuple[str, Any]] | None = None
+
+    def report(self, progress: dict[str, Any] | None, logs: list[dict[str, Any]]) -> None:
+        report(self.job.attempt, self.worker_id, progress, logs)
+
+    def signal(self) -> Signal | None:
+        return self.slots.signalled(self.slot, self.job.attempt.execution_id)
+
+    def stopping(self) -> bool:
+        return self.slots.stopping
+
+    def publish(self, type: str, data: Any, resource: tuple[str, str] | None) -> None:
+        events.publish(
+            type,
+            organization_id=self.job.organization_id,
+            actor=self.job.actor,
+            correlation_id=self.job.correlation_id,
+            data=data,
+            causation_id=self.job.attempt.execution_id,
+            resource=resource,
+            task_id=self.job.attempt.task_id,
+            job_id=self.job.attempt.job_id,
+            execution_id=self.job.attempt.execution_id,
+        )
+
+    def step(self, ordinal: int, name: str, work: Any) -> tuple[Any, bool]:
+        if self._steps is None:
+            self._steps = steps.stored(self.job.attempt.job_id)
+        if ordinal in self._steps:
+            stored_name, output = self._steps[ordinal]
+            steps.check_name(ordinal, stored_name, name)
+            return output, True
+        return steps.store(self.job.attempt.job_id, ordinal, name, work()), False
+
+
+@dataclass
+class WorkLoop:
+    """One per pool process. ``each`` claims and finishes every job alone (for comparison, and for careful queues)."""
+
+    worker_id: UUID
+    slots: SlotTable
+    slot: int
+    watcher: Watcher | None = None
+    each: bool = False
+    _average_ms: dict[str, float] = field(default_factory=dict)
+    _batch: dict[str, int] = field(default_factory=dict)
+    _group: list[Finished] = field(default_factory=list)
+    _group_since: float = 0.0
+
+    def turn(self, queue: str) -> int:
+        """Work on ``queue`` for a while; returns how many jobs were run. Rings before it ends when work may remain."""
+        ends_at = time.monotonic() + settings.DEVOS.turn_s
+        done, rung = 0, False
+        try:
+            while not self.slots.stopping:
+                limit = 1 if self.each else self._batch.get(queue, 1)
+                jobs = claim(queue, self.worker_id, limit, self._light_actions())
+                if not jobs:
+                    return done
+                more = len(jobs) == limit
+                if more and not rung and limit > 1:
+                    bells().ring(queue)
+                    rung = True
+                done += self._run_all(queue, jobs)
+                if time.monotonic() >= ends_at:
+                    break
+            bells().ring(queue)
+        except (OperationalError, InterfaceError) as error:
+            # The database is away. Nothing is lost: what was claimed is rescued, bells are rung again by the relay.
+            log.warning("work.database_away", queue=queue, error=str(error))
+            connections[sql.RUNTIME].close()
+        finally:
+            self.slots.release(self.slot)
+            if self.watcher:
+                self.watcher.flush()
+        return done
+
+    def _light_actions(self) -> list[str]:
+        return [action for action, ms in self._average_ms.items() if ms < settings.DEVOS.light_job_ms]
+
+    def _run_all(self, queue: str, jobs: list[Claimed]) -> int:
+        self.slots.hold(self.slot, [job.attempt.execution_id for job in jobs])
+        slowest, done = 0.0, 0
+        for index, job in enumerate(jobs):
+            if job.attempt.interruptions or not self._is_light(job):
+                self._flush()  # before work that may take long, or its process down
+            limit_s = self._hard_limit(job)
+            if self.slots.stopping or not self.slots.run(self.slot, index, time.monotonic() + limit_s):
+                self._hand_back(jobs[index:])
+                break
+            slowest = max(slowest, self._run_one(job))
+            done += 1
+        self._flush()
+        self.slots.release(self.slot)
+        self._adapt(queue, slowest)
+        return done
+
+    def _run_one(self, job: Claimed) -> float:
+        if self.watcher:
+            self.watcher.started(job)
+        started = time.monotonic()
+        context = self._context(job)
+        if job.cancel_requested:
+            outcome: Any = Cancelled("Cancelled before it began.")
+        else:
+            outcome = execute(Run(context, job.attempt.action_id, job.input, job.organization_id))
+        duration = since(started)
+        self._add(job, self._finished(job, context, outcome, duration))
+        known = self._average_ms.get(job.attempt.action_id, duration)
+        self._average_ms[job.attempt.action_id] = max(duration, 0.7 * known + 0.3 * duration)
+        return duration
+
+    def _finished(self, job: Claimed, context: Context, outcome: Any, duration_ms: float) -> Finished:
+        version = None
+        if not isinstance(outcome, HandedBack):
+            try:
+                version = registry.get(job.attempt.action_id).version
+            except registry.ActionNotRegistered:
+                version = None
+        return Finished(
+            job.attempt,
+            self.worker_id,
+            outcome,
+            time.monotonic(),
+            duration_ms,
+            version,
+            context.last_progress,
+            context.pending_logs,
+            context.dropped,
+            context.steps_reused,
+        )
+
+    def _context(self, job: Claimed) -> Context:
+        attempt = job.attempt
+        identity = Identity(
+            job.organization_id,
+            job.actor,
+            job.correlation_id,
+            attempt.counted,
+            attempt.max_attempts,
+            attempt.execution_id,
+            attempt.task_id,
+            attempt.job_id,
+            job.request_id,
+        )
+        reporter = JobReporter(job, self.worker_id, self.slots, self.slot)
+        return Context(identity, reporter, checkpoint=job.checkpoint, log_lines_max=settings.DEVOS.log_lines_max)
+
+    def _hard_limit(self, job: Claimed) -> float:
+        try:
+            limit = registry.get(job.attempt.action_id).timeout_s
+        except registry.ActionNotRegistered:
+            limit = 1.0
+        return min(limit, settings.DEVOS.timeout_s_max) + settings.DEVOS.kill_grace_s
+
+    def _is_light(self, job: Claimed) -> bool:
+        return self._average_ms.get(job.attempt.action_id, 1e9) < settings.DEVOS.light_job_ms
+
+    def _adapt(self, queue: str, slowest_ms: float) -> None:
+        grown = min(self._batch.get(queue, 1) * 4, settings.DEVOS.claim_batch_max)
+        self._batch[queue] = grown if slowest_ms < settings.DEVOS.light_job_ms else 1
+
+    # -- finishing in groups ------------------------------------------------------------------------------------------
+
+    def _add(self, job: Claimed, finished: Finished) -> None:
+        if not self._group:
+            self._group_since = time.monotonic()
+        self._group.append(finished)
+        if self.watcher:
+            self.watcher.ended(job, finished)
+        waited_ms = (time.monotonic() - self._group_since) * 1000
+        if (
+            self.each
+            or waited_ms >= settings.DEVOS.flush_after_ms
+            or finished.duration_ms >= settings.DEVOS.light_job_ms
+        ):
+            self._flush()
+
+    def _flush(self) -> None:
+        group, self._group = self._group, []
+        if not group:
+            return
+        gives_up_at = time.monotonic() + settings.DEVOS.lease_s
+        while True:
+            try:
+                finish(group)
+                return
+            except (OperationalError, InterfaceError) as error:
+                # Results are kept for as long as the lease can still be ours; after that rescue has the jobs.
+                if time.monotonic() >= gives_up_at:
+                    raise
+                log.warning("finish.database_away", jobs=len(group), error=str(error))
+                connections[sql.RUNTIME].close()
+                time.sleep(0.5)
+
+    def _hand_back(self, jobs: list[Claimed]) -> None:
+        for job in jobs:
+            self._group.append(Finished(job.attempt, self.worker_id, HandedBack(), time.monotonic(), 0.0))
+        self._flush()

@@ -1,0 +1,54 @@
+"""Secret values of inputs, encrypted at rest. A field is secret when its pydantic type is ``SecretStr``.
+
+In the row a secret is ``{"$secret": "<token>"}``; nothing that reads rows can show it. Only the executor opens it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from django.conf import settings
+from pydantic import BaseModel, SecretStr
+
+from tasks_app.domain.errors import ActionError
+
+MARK = "$secret"
+
+
+@cache
+def _cipher() -> MultiFernet:
+    keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+    return MultiFernet([Fernet(base64.urlsafe_b64encode(hashlib.sha256(key.encode()).digest())) for key in keys])
+
+
+def seal(parsed: Any, given: Any) -> Any:
+    """``given`` (JSON) with every value that ``parsed`` holds as SecretStr replaced by its encrypted form."""
+    if isinstance(parsed, SecretStr):
+        text = parsed.get_secret_value()
+        return {MARK: _cipher().encrypt(text.encode()).decode()} if text else given
+    if isinstance(parsed, BaseModel) and isinstance(given, Mapping):
+        names = {(field.alias or name): name for name, field in type(parsed).model_fields.items()}
+        return {key: seal(getattr(parsed, names.get(key, key), None), value) for key, value in given.items()}
+    if isinstance(parsed, Mapping) and isinstance(given, Mapping):
+        return {key: seal(parsed.get(key), value) for key, value in given.items()}
+    if isinstance(parsed, list | tuple) and isinstance(given, list) and len(parsed) == len(given):
+        return [seal(one, other) for one, other in zip(parsed, given, strict=True)]
+    return given
+
+
+def unseal(value: Any) -> Any:
+    """The plain input again. Raises `ActionError` SECRET_UNREADABLE when the key has changed since."""
+    if isinstance(value, Mapping):
+        if set(value) == {MARK}:
+            try:
+                return _cipher().decrypt(str(value[MARK]).encode()).decode()
+            except InvalidToken as error:
+                message = "A secret of the input cannot be read: the secret key has changed. Submit the task again."
+                raise ActionError("SECRET_UNREADABLE", message, retryable=False) from error
+        return {key: unseal(item) for key, item in value.items()}
+    return [unseal(item) for item in value] if isinstance(value, list) else value

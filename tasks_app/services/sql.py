@@ -1,0 +1,50 @@
+"""Helpers for the hot path: one statement over a list of rows, sent as one JSON document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+from uuid import UUID
+
+from django.db import OperationalError, connections
+
+from tasks_app.domain import jsonsafe
+
+# Bookkeeping runs on a connection of its own (see settings.DATABASES).
+RUNTIME = "runtime"
+_RETRY_STATES = {"40P01", "40001"}
+
+T = TypeVar("T")
+
+
+def document(rows: Sequence[dict[str, Any]]) -> str:
+    """Rows as the JSON text that ``jsonb_to_recordset`` reads; UUIDs become text."""
+    return jsonsafe.dumps([{k: str(v) if isinstance(v, UUID) else v for k, v in row.items()} for row in rows])
+
+
+def run(statement: str, parameters: dict[str, Any], using: str) -> list[tuple[Any, ...]]:
+    """Execute one statement and fetch its rows; deadlocks and serialisation failures are tried again."""
+
+    def once() -> list[tuple[Any, ...]]:
+        with connections[using].cursor() as cursor:
+            cursor.execute(statement, parameters)
+            return cursor.fetchall() if cursor.description else []
+
+    return once() if connections[using].in_atomic_block else again_on_conflict(once)
+
+
+def again_on_conflict(work: Callable[[], T], tries: int = 5) -> T:
+    """Run a transaction again when PostgreSQL chose it as the victim of a deadlock (40P01) or conflict (40001)."""
+    for left in range(tries, 0, -1):
+        try:
+            return work()
+        except OperationalError as error:
+            if left == 1 or getattr(error.__cause__, "sqlstate", None) not in _RETRY_STATES:
+                raise
+    raise ValueError("tries must be positive")
+
+
+def load(value: Any) -> Any:
+    """A jsonb column of a raw statement: Django's connections hand out its text."""
+    return json.loads(value) if isinstance(value, str) else value
