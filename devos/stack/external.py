@@ -13,12 +13,18 @@ REDIS_MIN = 6
 CONNECT_TIMEOUT_S = 10
 
 
-def check_postgres(url: str) -> str:
-    """The version of the server at ``url``. StackError when it cannot be used; the password is never shown."""
+def read_postgres_url(url: str) -> dict[str, str]:
+    """The parts of a libpq URL that may be shown. StackError when it is none."""
     try:
-        shown = {k: v for k, v in conninfo_to_dict(url).items() if k in ("host", "port", "dbname", "user")}
+        parts = conninfo_to_dict(url)
     except psycopg.Error as error:
         raise StackError(f"DATABASE_URL is not a PostgreSQL URL: {str(error).strip()}") from error
+    return {name: str(parts[name]) for name in ("host", "port", "dbname", "user") if parts.get(name)}
+
+
+def check_postgres(url: str) -> str:
+    """The version of the server at ``url``. StackError when it cannot be used; the password is never shown."""
+    shown = read_postgres_url(url)
     where = " ".join(f"{key}={value}" for key, value in shown.items())
     try:
         with psycopg.connect(url, connect_timeout=CONNECT_TIMEOUT_S) as connection:
