@@ -1,4 +1,4 @@
-"""The project as a Django app: templates, static files and the admin's looks."""
+"""The project as a Django app: logging, templates, static files and the admin's looks."""
 
 from django.apps import AppConfig
 
@@ -6,3 +6,8 @@ from django.apps import AppConfig
 class DevosConfig(AppConfig):
     name = "devos"
     verbose_name = "DevOS"
+
+    def ready(self) -> None:
+        from devos.logs import configure
+
+        configure()

@@ -51,11 +51,12 @@ class Conf(BaseModel):
         3, description="A work loop hands its process back to Celery after this, so shutdown stays quick."
     )
     bell_ttl_s: int = Field(
-        10, ge=1, description="A bell nobody heard for this long is taken as lost and may be rung again."
+        2, ge=1, description="A bell nobody heard for this long is taken as lost and may be rung again."
     )
 
     timeout_s_max: int = Field(86_400, ge=1, description="Longest time limit an action may declare.")
     kill_grace_s: Seconds = Field(5, description="Between the soft limit (or a cancel) and the kill of the process.")
+    shutdown_grace_s: Seconds = Field(20, description="How long running jobs may go on when their worker shuts down.")
     sync_timeout_s: Seconds = Field(30, description="Longest a sync action may hold an HTTP request.")
 
     body_bytes_max: int = Field(2_000_000, ge=1_000, description="Largest request body; 413 above.")
@@ -91,7 +92,7 @@ class ConfError(Exception):
 
 
 # Variables of other parts (stack, test hooks, command) that share the prefix and are read where they are used.
-_NOT_KNOBS = {"DEVOS_PORT", "DEVOS_SERVER", "DEVOS_KEY", "DEVOS_FAULT", "DEVOS_FAKE_NOW", "DEVOS_CONCURRENCY"}
+_NOT_KNOBS = {"DEVOS_PORT", "DEVOS_SERVER", "DEVOS_KEY", "DEVOS_FAULT", "DEVOS_CONCURRENCY", "DEVOS_CLAIM_EACH"}
 
 
 def load(environ: dict[str, str] | Any) -> Conf:

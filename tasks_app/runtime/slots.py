@@ -56,6 +56,16 @@ class SlotTable:
 
     # -- the child's side ---------------------------------------------------------------------------------------------
 
+    def enter(self, slot: int, wait_s: float = 10.0) -> None:
+        """Take over a slot, once the parent has emptied it of what a dead predecessor held."""
+        until = time.monotonic() + wait_s
+        while time.monotonic() < until:
+            held = self.read(slot)
+            if held is None or held.pid == os.getpid():
+                break
+            time.sleep(0.02)
+        self.hold(slot, [])
+
     def hold(self, slot: int, executions: Sequence[UUID]) -> None:
         """Say which executions were claimed. At most `MAX_HELD`."""
         at = slot * _SLOT

@@ -142,7 +142,7 @@ class WorkLoop:
         return done
 
     def _run_one(self, job: Claimed) -> float:
-        if self.watcher:
+        if self.watcher and not self._is_light(job):
             self.watcher.started(job)
         started = time.monotonic()
         context = self._context(job)

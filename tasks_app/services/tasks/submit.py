@@ -45,7 +45,7 @@ k as (
 a as (
   insert into audit_entries (id, timestamp, organization_id, actor_type, actor_id, verb, object_type, object_id, reason,
     after, request_id, address)
-  select %(audit)s, now(), %(org)s, %(actor_type)s, %(actor_id)s, 'task.submit', 'task', %(object)s, '',
+  select %(audit)s, now(), %(org)s, %(actor_type)s, %(actor_id)s, 'task.submit', 'task', %(object)s, %(reason)s,
     jsonb_build_object('type', min(type), 'count', count(*)), %(request_id)s, %(address)s from i)
 insert into events (id, type, organization_id, actor_type, actor_id, resource_type, resource_id, task_id, job_id, data,
   metadata, correlation_id, causation_id)
@@ -92,6 +92,7 @@ def write(
     idempotency_key: str | None = None,
     request_hash: str = "",
     causation_id: UUID | None = None,
+    reason: str = "",
 ) -> list[Submitted]:
     """Write prepared rows (see `prepare.row`) and ring after the commit."""
     parameters = {
@@ -108,6 +109,7 @@ def write(
         "hash": request_hash,
         "keep_h": settings.DEVOS.idempotency_keep_h,
         "causation": causation_id,
+        "reason": reason,
     }
     try:
         # The statement is atomic by itself; a savepoint is needed only inside a transaction that must survive a clash.
