@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
@@ -32,14 +33,20 @@ NOUNS = {
 }
 
 
+def nouns() -> dict[str, str]:
+    """Those whose module is installed: a lean image may leave out the benchmarks."""
+    here = Path(__file__).parent
+    return {name: line for name, line in NOUNS.items() if (here / f"{name}.py").exists()}
+
+
 class RootGroup(TyperGroup):
     """Loads the module of a noun when it is called for."""
 
     def list_commands(self, ctx: typer.Context) -> list[str]:
-        return list(NOUNS)
+        return list(nouns())
 
     def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:
-        if cmd_name not in NOUNS:
+        if cmd_name not in nouns():
             return None
         if cmd_name not in self.commands:
             self.commands[cmd_name] = load(cmd_name)
@@ -47,13 +54,13 @@ class RootGroup(TyperGroup):
 
     def format_commands(self, ctx: typer.Context, formatter: Any) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(NOUNS.items()))
+            formatter.write_dl(list(nouns().items()))
 
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:
         try:
             return super().resolve_command(ctx, args)
         except UsageError as error:
-            if args[0] not in NOUNS and "Did you mean" not in error.message:
+            if args[0] not in nouns() and "Did you mean" not in error.message:
                 error.message += " `devos --help` lists the commands."
             raise
 
@@ -66,9 +73,10 @@ def load(name: str) -> Any:
         found.info.help = NOUNS[name]
         group = typer.main.get_group(found)
         group.name = name
+        group.short_help = NOUNS[name]
         return group
     single = typer.Typer(rich_markup_mode=None, add_completion=False)
-    single.command(name)(getattr(module, name))
+    single.command(name, short_help=NOUNS[name])(getattr(module, name))
     return typer.main.get_command(single)
 
 

@@ -55,6 +55,8 @@ class DevosCommand(TyperCommand):
 
     def __init__(self, name: str | None, **options: Any) -> None:
         super().__init__(name, **{**options, "params": [*(options.get("params") or []), *shared_options()]})
+        # The whole first sentence in lists of commands, which would be cut after 45 characters otherwise.
+        self.short_help = (self.help or "").split(". ")[0].removesuffix(".") + "."
 
 
 def noun(**options: Any) -> typer.Typer:

@@ -54,7 +54,7 @@ def show(ctx: typer.Context, execution: ExecutionArgument) -> None:
             ("mode", found.get("mode")),
             ("attempt", f"{found.get('attempt')} of {found.get('max_attempts')}"),
             ("by", lists.actor(found)),
-            ("worker", lists.worker(found)),
+            ("worker", "{id} ({hostname}, pid {pid})".format(**found["worker"]) if found.get("worker") else None),
             ("started", output.moment(found.get("started_at"))),
             ("ended", output.moment(found.get("completed_at"))),
             ("took", output.milliseconds(found.get("duration_ms"))),

@@ -7,7 +7,6 @@ every other client.
 from __future__ import annotations
 
 import io
-import logging
 import sys
 from collections.abc import Iterable, Iterator
 from http.client import responses
@@ -65,17 +64,13 @@ class InProcessAdapter(BaseAdapter):
         self.environ = environ
 
     def send(self, request: requests.PreparedRequest, *_args: Any, **_kwargs: Any) -> requests.Response:
-        """Run the application for one request. Errors it lets out are raised as `requests.ConnectionError`."""
+        """Run the application for one request."""
         started: dict[str, Any] = {}
 
         def start_response(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:
             started.update(status=int(status.split(" ", 1)[0]), headers=headers)
 
-        with _Broken() as broken:
-            chunks = self.application(self._environ(request), start_response)
-        if broken.unreachable:
-            chunks.close()
-            raise requests.ConnectionError(broken.unreachable) from broken.unreachable
+        chunks = self.application(self._environ(request), start_response)
         raw = HTTPResponse(
             body=_Body(chunks),
             headers=started["headers"],
@@ -128,32 +123,3 @@ class InProcessAdapter(BaseAdapter):
             elif plain != "CONTENT_LENGTH":
                 environ[f"HTTP_{plain}"] = value
         return {**environ, "HTTP_HOST": url.netloc, **self.environ}
-
-
-class _Broken:
-    """Listens, during one request, for a database or broker that does not answer: for a caller in this process that
-    is the platform not being there, not a fault of the platform."""
-
-    def __init__(self) -> None:
-        self.unreachable: BaseException | None = None
-
-    def __enter__(self) -> _Broken:
-        from django.core.signals import got_request_exception
-
-        got_request_exception.connect(self._note)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        from django.core.signals import got_request_exception
-
-        got_request_exception.disconnect(self._note)
-
-    def _note(self, **_: object) -> None:
-        from django.db import InterfaceError, OperationalError
-        from redis import ConnectionError as RedisConnectionError
-
-        error = sys.exc_info()[1]
-        if isinstance(error, OperationalError | InterfaceError | RedisConnectionError):
-            self.unreachable = error
-        elif error is not None:
-            logging.getLogger("devos.cli").error("the API broke in this process", exc_info=error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -15,10 +14,7 @@ app = noun()
 
 
 def _status(row: dict[str, Any]) -> str:
-    if row.get("revoked_at"):
-        return "revoked"
-    ends = row.get("expires_at")
-    return "expired" if ends and datetime.fromisoformat(ends) <= datetime.now(UTC) else "active"
+    return "active" if row["active"] else "revoked" if row["revoked_at"] else "expired"
 
 
 @app.command("list", cls=DevosCommand)

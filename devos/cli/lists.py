@@ -45,14 +45,8 @@ def show(
 
 def actor(row: Row) -> str | None:
     """Who made it."""
-    made_by = row.get("created_by") or row.get("actor")
+    made_by = row.get("created_by") or row.get("triggered_by") or row.get("actor")
     return f"{made_by['type']} {made_by['id']}" if made_by else None
-
-
-def worker(row: Row) -> str | None:
-    """The worker that ran it, by name where the API gives one."""
-    found = row.get("worker")
-    return f"{found['hostname']} (pid {found['pid']})" if isinstance(found, dict) else found
 
 
 def _attempt(row: Row) -> str:
@@ -99,6 +93,7 @@ EXECUTION = [
     Column("ACTION", "action_id"),
     Column("ATTEMPT", _attempt, "number"),
     Column("TOOK", _duration, "number"),
+    PROGRESS,
     Column("ERROR", _error),
     Column("STARTED", "started_at", "time"),
 ]

@@ -68,14 +68,17 @@ def _setup_django() -> None:
     from devos.conf import ConfError
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "devos.settings")
-    # The API logs each refused request; here the person sees the refusal itself.
-    logging.getLogger("django.request").setLevel(logging.CRITICAL)
     try:
         import django
 
         django.setup()
     except ConfError as error:
         raise CliError(str(error)) from error
+    from devos.logs import configure
+
+    # Who runs a command wants its result; what went as it should is no news to them, and a refusal is told anyway.
+    configure("ERROR")
+    logging.getLogger("django.request").setLevel(logging.CRITICAL)
 
 
 def _principal() -> Principal:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 COLOURS = {
     "completed": "green",
-    "online": "green",
+    "alive": "green",
     "active": "green",
     "running": "cyan",
     "queued": "blue",
@@ -37,6 +37,7 @@ COLOURS = {
     "debug": "bright_black",
 }
 JSON_LINES_MAX = 40
+TEXT_WIDTH_MIN = 8
 # A terminal obeys these; text that came from elsewhere (log lines, names, page titles) must not steer it.
 _CONTROL = {code: f"\\x{code:02x}" for code in [*range(32), *range(127, 160)] if code not in (9, 10)}
 _ONE_LINE = {**_CONTROL, 9: " ", 10: " "}
@@ -94,22 +95,41 @@ def table(rows: Iterable[Row], columns: list[Column], nothing: str) -> None:
     if not listed:
         typer.echo(nothing, err=True)
         return
-    from rich.table import Table
+    _grid(listed, columns)
 
-    # Ids are there to be copied: they are never cut.
-    grid = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        whole = column.kind in ("id", "status", "time", "number")
-        grid.add_column(
-            column.title,
-            no_wrap=True,
-            overflow="ellipsis",
-            justify="right" if column.kind == "number" else "left",
-            min_width=max(len(_human(column, row)) for row in listed) if whole else None,
-        )
-    for row in listed:
-        grid.add_row(*(_styled(column, row) for column in columns))
-    console().print(grid)
+
+def _grid(rows: list[Row], columns: list[Column]) -> None:
+    """Aligned columns, one line a row. Columns without a value are left out; long texts give way to the others."""
+    from rich.text import Text
+
+    screen = console()
+    shown = [column for column in columns if any(_human(column, row) != "-" for row in rows)]
+    widths = _widths(shown, rows, screen.width)
+    lines = [[Text(column.title, style="bold") for column in shown]]
+    lines += [[_styled(column, row) for column in shown] for row in rows]
+    for line in lines:
+        for cell, column, width in zip(line, shown, widths, strict=True):
+            cell.truncate(width, overflow="ellipsis")
+            cell.align("right" if column.kind == "number" else "left", width)
+        joined = Text("  ").join(line)
+        joined.rstrip()
+        screen.print(joined, soft_wrap=True)
+
+
+def _widths(columns: list[Column], rows: list[Row], room: int) -> list[int]:
+    """The width of each column. Only texts shrink: ids are there to be copied, times and numbers to be read."""
+    from rich.cells import cell_len
+
+    widths = [max(len(column.title), *(cell_len(_human(column, row)) for row in rows)) for column in columns]
+    texts = [index for index, column in enumerate(columns) if column.kind == "text"]
+    spare = sum(widths) + 2 * (len(widths) - 1) - room
+    while spare > 0 and texts:
+        widest = max(texts, key=lambda index: widths[index])
+        if widths[widest] <= TEXT_WIDTH_MIN:
+            break
+        widths[widest] -= 1
+        spare -= 1
+    return widths
 
 
 def _tab_separated(rows: Iterable[Row], columns: list[Column]) -> None:

@@ -16,7 +16,7 @@ QueueArgument = Annotated[str, typer.Argument(metavar="QUEUE", help="The name of
 
 
 def _status(row: dict[str, Any]) -> str:
-    return "paused" if row.get("paused_at") else "active"
+    return "paused" if row["paused"] else "active"
 
 
 @app.command("list", cls=DevosCommand)
@@ -33,9 +33,10 @@ def list_queues(ctx: typer.Context) -> None:
         Column("RUNNING", "running", "number"),
         Column("WAITING", "waiting", "number"),
         Column("WORKERS", "workers", "number"),
-        Column("PAUSED BY", "paused_by"),
-        Column("REASON", "pause_reason"),
-        Column("UNTIL", "paused_until", "time"),
+        Column("OLDEST", "oldest_waiting_at", "time"),
+        Column("PAUSED BY", lambda row: row["paused_by"] if row["paused"] else None),
+        Column("REASON", lambda row: row["pause_reason"] if row["paused"] else None),
+        Column("UNTIL", lambda row: row["paused_until"] if row["paused"] else None, "time"),
     ]
     output.table(rows, columns, "There are no queues.")
 
@@ -56,16 +57,23 @@ def _print(found: dict[str, Any]) -> None:
             ("queue", found["name"]),
             ("about", found.get("description")),
             ("status", _status(found)),
-            ("paused by", found.get("paused_by")),
-            ("reason", found.get("pause_reason")),
-            ("paused", output.moment(found.get("paused_at"))),
-            ("until", output.moment(found.get("paused_until"))),
+            *(_pause(found) if found["paused"] else []),
             ("queued", found.get("queued")),
             ("running", found.get("running")),
             ("waiting", found.get("waiting")),
+            ("oldest", output.moment(found.get("oldest_waiting_at"))),
             ("workers", found.get("workers")),
         ]
     )
+
+
+def _pause(found: dict[str, Any]) -> list[tuple[str, Any]]:
+    return [
+        ("paused by", found.get("paused_by")),
+        ("reason", found.get("pause_reason")),
+        ("paused", output.moment(found.get("paused_at"))),
+        ("until", output.moment(found.get("paused_until"))),
+    ]
 
 
 @app.command("pause", cls=DevosCommand)

@@ -141,13 +141,14 @@ def retry(ctx: typer.Context, task: TaskArgument, reason: ReasonOption = "") -> 
     _steered(ctx, task, "retry", {"reason": reason})
 
 
-@app.command("priority", cls=DevosCommand)
+# Or a negative priority would be taken for an option.
+@app.command("priority", cls=DevosCommand, context_settings={"ignore_unknown_options": True})
 def priority(
     ctx: typer.Context,
     task: TaskArgument,
     priority: Annotated[int, typer.Argument(min=-100, max=100, help="-100 to 100; higher runs first.")],
 ) -> None:
-    """Change the priority of a task that has not started. For a negative one write -- before it."""
+    """Change the priority of a task that has not started."""
     _steered(ctx, task, "priority", {"priority": priority})
 
 
