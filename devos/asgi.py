@@ -6,4 +6,10 @@ from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "devos.settings")
 
-application = get_asgi_application()
+_django = get_asgi_application()
+
+from django.conf import settings  # noqa: E402 - needs the line above
+
+from tasks_app.api.body_limit import BodyLimit  # noqa: E402
+
+application = BodyLimit(_django, settings.DEVOS.body_bytes_max)

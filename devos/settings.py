@@ -67,7 +67,8 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    
+    "tasks_app.api.middleware.RequestContextMiddleware",
+    "tasks_app.admin.middleware.DeskMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -148,7 +149,7 @@ STORAGES = {
 WHITENOISE_USE_FINDERS = True
 
 SESSION_COOKIE_HTTPONLY = True
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEBUG
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = DEVOS.https
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_CONTENT_TYPE_NOSNIFF = True
 X_FRAME_OPTIONS = "DENY"
@@ -156,15 +157,15 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = DEVOS.body_bytes_max
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
+        "tasks_app.api.authentication.InProcessAuthentication",
         "tasks_app.api.authentication.ApiKeyAuthentication",
         "tasks_app.api.authentication.SessionPrincipalAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["tasks_app.api.permissions.HasPrincipal"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["tasks_app.api.parsers.StrictJSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "tasks_app.api.schema.ApiSchema",
     "DEFAULT_THROTTLE_CLASSES": ["tasks_app.api.throttling.PrincipalThrottle"],
-    "DEFAULT_THROTTLE_RATES": {"principal": DEVOS.api_rate},
     "EXCEPTION_HANDLER": "tasks_app.api.errors.exception_handler",
 }
 
@@ -173,6 +174,13 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "A durable task platform: tasks, jobs, executions, queues and workers.",
     "VERSION": "0.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
+    "SCHEMA_PATH_PREFIX": "/api/",
+    "OAS_VERSION": "3.1.0",
+    "POSTPROCESSING_HOOKS": [],
+    "AUTHENTICATION_WHITELIST": [
+        "tasks_app.api.authentication.ApiKeyAuthentication",
+        "tasks_app.api.authentication.SessionPrincipalAuthentication",
+    ],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
@@ -180,4 +188,7 @@ SPECTACULAR_SETTINGS = {
 
 LOGGING_CONFIG = None  # `devos.logs.configure` sets up structlog once, for every process
 
+DEVOS_CELERY_APP = "devos.celery.app"
 DEVOS_BELLS = "tasks_app.runtime.queue_celery.CeleryBells"
+
+from devos.unfold import UNFOLD  # noqa: E402, F401

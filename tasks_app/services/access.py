@@ -7,8 +7,7 @@ from typing import Any
 from tasks_app.domain.errors import PermissionDenied
 from tasks_app.domain.principal import Actor, Principal
 from tasks_app.models import Membership, Organization
-
-DEFAULT_ORGANIZATION = "default"
+from tasks_app.services.setup import DEFAULT_ORGANIZATION
 
 
 def principal_of(user: Any) -> Principal:

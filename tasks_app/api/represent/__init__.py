@@ -1,0 +1,1 @@
+"""How rows look from outside. These models are the answers, so the OpenAPI description cannot differ from them."""

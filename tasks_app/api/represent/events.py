@@ -1,0 +1,54 @@
+"""Events as the API shows them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from tasks_app.api.represent.common import ActorOut, Json, LogOut, Out, ResourceOut, public, resource_out
+from tasks_app.models import Event
+
+
+class EventOut(Out):
+    id: str
+    sequence: int
+    type: str
+    version: int
+    timestamp: datetime
+    actor: ActorOut
+    resource: ResourceOut | None
+    task_id: str | None
+    job_id: str | None
+    execution_id: str | None
+    data: Json
+    metadata: Json
+    correlation_id: str
+    causation_id: str | None
+
+
+class EventList(Out):
+    results: list[EventOut]
+    next: str | None
+
+
+class LogList(Out):
+    results: list[LogOut]
+    next: str | None
+
+
+def event_out(event: Event) -> EventOut:
+    return EventOut(
+        id=event.public_id,
+        sequence=event.sequence,
+        type=event.type,
+        version=event.version,
+        timestamp=event.timestamp,
+        actor=ActorOut(type=event.actor_type, id=event.actor_id),
+        resource=resource_out(event.resource_type, event.resource_id),
+        task_id=public("task", event.task_id),
+        job_id=public("job", event.job_id),
+        execution_id=public("execution", event.execution_id),
+        data=event.data,
+        metadata=event.metadata,
+        correlation_id=event.correlation_id,
+        causation_id=public("event", event.causation_id),
+    )
