@@ -23,5 +23,6 @@ command -v "$python" >/dev/null || die "there is no $python. Install Python 3.11
 
 [ -x .venv/bin/python ] || "$python" -m venv .venv
 pip=(.venv/bin/python -m pip --quiet --disable-pip-version-check)
-"${pip[@]}" install --require-hashes -r "requirements/$group.txt"
+# --no-compile: the first start compiles what it uses, which is a part of what there is.
+"${pip[@]}" install --no-compile --require-hashes -r "requirements/$group.txt"
 "${pip[@]}" install --no-deps --editable .

@@ -29,25 +29,28 @@ def up(
     flower: Annotated[bool, typer.Option(help="Start Flower.")] = True,
     sample_site: Annotated[bool, typer.Option(help="Serve the small sample web site on loopback.")] = True,
     first_task: Annotated[bool, typer.Option(help="On the first start, scan the sample site as a first task.")] = True,
-    stop_grace: Annotated[
-        float, typer.Option(min=0, help="Seconds running jobs may take to end when the platform stops.")
-    ] = 20.0,
 ) -> None:
     """Start DevOS: database, broker, web, workers, beat and Flower. Stop it with Ctrl-C.
 
     DATABASE_URL and REDIS_URL replace the embedded servers by servers that exist.
     """
-    from devos.stack.plan import CHILDREN_MIN, Options
+    from devos.conf import ConfError, load
+    from devos.stack.plan import PROCESSES_MIN, Options
     from devos.stack.supervisor import up as run
 
+    try:
+        conf = load(os.environ)
+    except ConfError as error:
+        typer.echo(f"devos up: {error}", err=True)
+        raise typer.Exit(2) from error
     options = Options(
         home=home,
         port=port,
-        concurrency=concurrency or max(CHILDREN_MIN, os.cpu_count() or 1),
+        concurrency=concurrency or max(PROCESSES_MIN, os.cpu_count() or 1),
         events=events,
         flower=flower,
         sample_site=sample_site,
         first_task=first_task,
-        stop_grace_s=stop_grace,
+        shutdown_grace_s=conf.shutdown_grace_s,
     )
     raise typer.Exit(run(options))

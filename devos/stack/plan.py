@@ -18,7 +18,9 @@ SYSTEM_QUEUE = "system"
 WEB_PORT = 8000
 FLOWER_PORT = 5555
 SAMPLE_PORT = 8900
-CHILDREN_MIN = 2
+PROCESSES_MIN = 2
+# What a worker may take beyond the grace of its jobs to leave.
+WORKER_SLACK_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -27,12 +29,12 @@ class Options:
 
     home: Path
     port: int | None = None
-    concurrency: int = field(default_factory=lambda: max(CHILDREN_MIN, os.cpu_count() or 1))
+    concurrency: int = field(default_factory=lambda: max(PROCESSES_MIN, os.cpu_count() or 1))
     events: bool = True
     flower: bool = True
     sample_site: bool = True
     first_task: bool = True
-    stop_grace_s: float = 20.0
+    shutdown_grace_s: float = 20.0
 
 
 @dataclass
@@ -55,6 +57,10 @@ class Plan:
             "PYTHONUNBUFFERED": "1",
             "PYTHONTZPATH": "",
         }
+        if os.environ.get("PYTHONDONTWRITEBYTECODE"):
+            # Seven processes that compile everything they import, at each start, is most of the start: the tree stays
+            # clean as asked, the bytecode goes to our own directory.
+            own |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(self.options.home / "bytecode")}
         return {**os.environ, **own, **more}
 
     def django(self, *args: str) -> Command:
@@ -74,20 +80,20 @@ class Plan:
 
     def jobs(self) -> Command:
         """The worker of all queues that carry jobs."""
-        return self._worker("jobs", JOB_QUEUES, self.options.concurrency, self.options.stop_grace_s)
+        return self._worker("jobs", JOB_QUEUES, self.options.concurrency)
 
     def system(self) -> Command:
         """The worker of the sweeps alone, so that they never wait behind work."""
-        return self._worker("system", SYSTEM_QUEUE, 1, 10.0)
+        return self._worker("system", SYSTEM_QUEUE, 1)
 
-    def _worker(self, name: str, queues: str, processes: int, grace_s: float) -> Command:
+    def _worker(self, name: str, queues: str, processes: int) -> Command:
         argv = ["worker", "-Q", queues, "-c", str(processes), "-n", f"{name}@%h"]
         argv += ["--without-mingle", "--without-gossip"]
         if self.options.events:
             argv.append("-E")
-        # TERM lets running jobs end or be handed back; QUIT gives up on them. When we die there is no database left to
-        # finish them in, so the death signal is QUIT as well.
-        stop = ((signal.SIGTERM, grace_s), (signal.SIGQUIT, 5.0))
+        # TERM lets running jobs end or hands them back after the grace; QUIT is for a worker that does not keep to it.
+        # When we die there is no database left to finish jobs in, so the death signal is QUIT as well.
+        stop = ((signal.SIGTERM, self.options.shutdown_grace_s + WORKER_SLACK_S), (signal.SIGQUIT, 5.0))
         return Command(name, self._celery(*argv), self.env(), stop, signal.SIGQUIT)
 
     def beat(self) -> Command:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import signal
 import sys
@@ -131,10 +130,7 @@ class Supervisor:
 
     def _start_extras(self) -> None:
         if self._options.sample_site:
-            if importlib.util.find_spec("devos.plugins.web.sample_site"):
-                self._start_program("sample", self._plan.sample_site)
-            else:
-                self._notes.append("WARNING: there is no sample site in this installation.")
+            self._start_program("sample", self._plan.sample_site)
         if self._options.flower:
             self._plan.flower_login = first_start.flower_login(self._options.home)
             self._start_program("flower", self._plan.flower)
