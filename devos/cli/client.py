@@ -38,6 +38,7 @@ class Client:
         return self._call("POST", path, data=data, headers={"Content-Type": "application/json", **(headers or {})})
 
     def delete(self, *path: str) -> Any:
+        """DELETE; the JSON of the answer."""
         return self._call("DELETE", path)
 
     def page(self, *path: str, **params: Any) -> tuple[list[dict[str, Any]], str]:

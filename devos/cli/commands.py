@@ -13,13 +13,14 @@ from devos.cli.errors import CliError
 if TYPE_CHECKING:
     from devos.cli.client import Client
 
-_META = "devos.cli."
+# The names of the shared options, in the context and for the parser: a command may have an argument called "key".
+_JSON, _SERVER, _KEY = "shared_json", "shared_server", "shared_key"
 
 
 def _remember(ctx: typer.Context, param: TyperOption, value: Any) -> Any:
     # Given before and after the noun, the later one counts.
     if value:
-        ctx.meta[_META + str(param.name)] = value
+        ctx.meta[str(param.name)] = value
     return value
 
 
@@ -27,21 +28,21 @@ def shared_options() -> list[TyperOption]:
     """Fresh options for one command. They are kept in the context instead of being passed to the function."""
     return [
         TyperOption(
-            param_decls=["--json"],
+            param_decls=[_JSON, "--json"],
             is_flag=True,
             expose_value=False,
             callback=_remember,
             help="Print one JSON document instead of text for people; errors too.",
         ),
         TyperOption(
-            param_decls=["--server"],
+            param_decls=[_SERVER, "--server"],
             metavar="URL",
             expose_value=False,
             callback=_remember,
             help="Talk to the platform at this address instead of the one on this machine. [env: DEVOS_SERVER]",
         ),
         TyperOption(
-            param_decls=["--key"],
+            param_decls=[_KEY, "--key"],
             metavar="KEY",
             expose_value=False,
             callback=_remember,
@@ -65,18 +66,18 @@ def noun(**options: Any) -> typer.Typer:
 
 
 def wants_json(ctx: typer.Context) -> bool:
-    return bool(ctx.meta.get(_META + "json"))
+    return bool(ctx.meta.get(_JSON))
 
 
 def client(ctx: typer.Context) -> Client:
     """The client the options and the environment ask for: of a server, or of this machine."""
-    server = ctx.meta.get(_META + "server") or os.environ.get("DEVOS_SERVER", "")
-    key = ctx.meta.get(_META + "key") or os.environ.get("DEVOS_KEY", "")
+    server = ctx.meta.get(_SERVER) or os.environ.get("DEVOS_SERVER", "")
+    key = ctx.meta.get(_KEY) or os.environ.get("DEVOS_KEY", "")
     if server:
         from devos.cli.client import remote
 
         return remote(server, key)
-    if ctx.meta.get(_META + "key"):
+    if ctx.meta.get(_KEY):
         raise CliError("--key goes with --server URL; on the platform's own machine no key is needed.")
     from devos.cli.local import local
 

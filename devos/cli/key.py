@@ -31,7 +31,7 @@ def list_keys(ctx: typer.Context, limit: lists.LimitOption = lists.LIMIT, all_: 
         Column("LAST USED", "last_used_at", "time"),
         lists.CREATED,
     ]
-    lists.show(ctx, ["api-keys"], columns, {}, lists.how_many(limit, all_), "There are no keys.")
+    lists.show(ctx, ["keys"], columns, {}, lists.how_many(limit, all_), "There are no keys.")
 
 
 @app.command("create", cls=DevosCommand)
@@ -50,7 +50,7 @@ def create(
     body: dict[str, Any] = {"name": name, "role": role, "scopes": scope or []}
     if expires:
         body["expires_at"] = values.moment(expires, "--expires")
-    found = client(ctx).post("api-keys", body=body)
+    found = client(ctx).post("keys", body=body)
     if wants_json(ctx):
         output.print_json(found)
         return
@@ -61,7 +61,7 @@ def create(
 @app.command("revoke", cls=DevosCommand)
 def revoke(ctx: typer.Context, key: Annotated[str, typer.Argument(metavar="KEY", help="Its id (key_...).")]) -> None:
     """Make a key useless, at once and for good."""
-    found = client(ctx).post("api-keys", key, "revoke")
+    found = client(ctx).delete("keys", key)
     if wants_json(ctx):
         output.print_json(found)
     else:

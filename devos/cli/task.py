@@ -13,6 +13,9 @@ from devos.cli.errors import CliError
 
 app = noun()
 
+# What the API shows in place of a secret.
+MASK = "*" * 10
+
 TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="The id of a task (task_...).")]
 ReasonOption = Annotated[str, typer.Option("--reason", help="Why; it is kept in the audit.")]
 
@@ -167,10 +170,21 @@ def replay(
     body: dict[str, Any] = {"reason": reason}
     if input or input_json is not None or input_file is not None:
         old = api.get("tasks", task)
-        whole = sub.Wanted(old["type"], [], input_json, input_file).input(api)
-        base = whole if input_json is not None or input_file is not None else old["input"]
+        given = input_json is not None or input_file is not None
+        base = sub.Wanted(old["type"], [], input_json, input_file).input(api) if given else _shown(old["input"])
         body["input"] = inputs.build(input, sub.schema_of(api, old["type"]), base, old["type"]) if input else base
     _submitted(ctx, api, api.post("tasks", task, "replay", body=body), follow)
+
+
+def _shown(old: Any) -> Any:
+    """The old input, unless it has secrets: the API covers them, and the cover would be sent in their place."""
+    pending = [old]
+    while pending:
+        value = pending.pop()
+        if value == MASK:
+            raise CliError("The input holds a secret, which is not shown. Give the whole input with --input-json.")
+        pending += value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
+    return old
 
 
 @app.command("logs", cls=DevosCommand)

@@ -242,6 +242,13 @@ def test_replay_edits_single_fields_of_the_old_input(run: Run, server: Platform)
     assert server.sent(f"POST /api/tasks/{TASK}/replay")["input"] == {"url": "z"}
 
 
+def test_replay_never_sends_the_cover_of_a_secret(run: Run, server: Platform) -> None:
+    server.routes[f"GET /api/tasks/{TASK}"] = (200, task("failed", input={"url": "x", "auth": [{"token": "*" * 10}]}))
+    ran = run("task", "replay", TASK, "-i", "max_pages=9")
+    assert ran.code == 2
+    assert "secret" in ran.err
+
+
 def test_a_sync_run_prints_the_result_and_its_exit_code(run: Run, server: Platform) -> None:
     done = {"id": "exec_1", "status": "completed", "output": {"text": "hi"}, "duration_ms": 12.0}
     server.routes["POST /api/actions/seo.website.scan"] = (200, done)
@@ -275,7 +282,20 @@ def test_logs_are_printed_in_order_without_what_steers_a_terminal(run: Run, serv
     assert [found["id"] for found in run("task", "logs", TASK, "--json").json] == [1, 2]
 
 
-def test_queues_keys_and_projects(run: Run, server: Platform) -> None:
+def test_keys_are_shown_once_and_revoked(run: Run, server: Platform) -> None:
+    made = {"id": "key_1", "key": "dk_secret", "active": True, "revoked_at": None}
+    server.routes["POST /api/keys"] = (201, made)
+    ran = run("key", "create", "ci", "--role", "viewer", "--scope", "tasks.*", "--expires", "90d")
+    assert ran.out == "dk_secret\n"
+    assert "devos key revoke key_1" in ran.err
+    sent = server.sent("POST /api/keys")
+    assert {**sent, "expires_at": ""} == {"name": "ci", "role": "viewer", "scopes": ["tasks.*"], "expires_at": ""}
+    server.routes["DELETE /api/keys/key_1"] = (200, {**made, "active": False, "revoked_at": "2026-11-30T20:00:00Z"})
+    ran = run("key", "revoke", "key_1")
+    assert (ran.out, ran.err) == ("key_1 revoked\n", "")
+
+
+def test_queues_and_projects(run: Run, server: Platform) -> None:
     paused = {"name": "low", "paused": True, "paused_by": "user a", "pause_reason": "r"}
     server.routes["POST /api/queues/low/pause"] = (200, paused)
     assert run("queue", "pause", "low", "--reason", "r", "--until", "30m").out == "low paused\n"
