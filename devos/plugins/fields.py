@@ -51,9 +51,9 @@ def _fits_latin1(text: str) -> bool:
 
 WebUrl = Annotated[str, Field(max_length=4_000), AfterValidator(_web_url)]
 HeaderValue = Annotated[str, Field(max_length=8_000)]
-Headers = Annotated[dict[str, SecretStr | HeaderValue], Field(max_length=100), AfterValidator(_headers)]
+Headers = Annotated[dict[str, HeaderValue | SecretStr], Field(max_length=100), AfterValidator(_headers)]
 Parameters = Annotated[
-    dict[str, SecretStr | Annotated[str, Field(max_length=4_000)]], Field(max_length=200), AfterValidator(seal_by_name)
+    dict[str, Annotated[str, Field(max_length=4_000)] | SecretStr], Field(max_length=200), AfterValidator(seal_by_name)
 ]
 Status = Annotated[int, Field(ge=100, le=599)]
 Port = Annotated[int, Field(ge=1, le=65_535)]

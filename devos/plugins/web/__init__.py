@@ -1,6 +1,12 @@
-"""Actions on websites: ``seo.website.scan``."""
+"""Actions on websites: ``seo.website.scan``. The plugin object is in `scan`."""
 
-from devos.plugins.web.scan import scan
-from tasks_app.sdk import Plugin
+from typing import Any
 
-plugin = Plugin(name="web", version="1", title="Websites", actions=[scan])
+
+def __getattr__(name: str) -> Any:
+    # Not imported here: the sample site is in this package too, and starts without all that a scan needs.
+    if name == "plugin":
+        from devos.plugins.web.scan import plugin
+
+        return plugin
+    raise AttributeError(name)

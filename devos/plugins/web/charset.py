@@ -40,29 +40,30 @@ class Decoded:
     problem: str | None = None
 
 
-def decode_page(body: bytes, content_type: str = "") -> Decoded:
+def decode_page(body: bytes, content_type: str = "", *, cut: bool = False) -> Decoded:
     """The text of an HTML page: byte order mark, then HTTP header, then meta, then UTF-8, then windows-1252.
 
-    A label that the bytes contradict is not believed, and named in ``problem``. Never raises.
+    A label that the bytes contradict is not believed, and named in ``problem``. ``cut``: the body ends early. Never
+    raises.
     """
     for mark, name in _BOMS:
         if body.startswith(mark):
             return Decoded(body[len(mark) :].decode(name, "replace"), name)
     labels = _labels(body, content_type)
+    as_utf8 = _strict(body, "utf-8", cut)
     problem = None
     for label in labels:
         name = _codec(label)
         if name is None:
             problem = problem or f"the page says charset {label}, which is unknown"
-        elif (text := _strict(body, name)) is None:
+        elif (text := _strict(body, name, cut)) is None:
             problem = problem or f"the page says charset {label}, but its bytes are not"
-        elif name != "utf-8" and _is_utf8_with_more_than_ascii(body):
-            return Decoded(body.decode("utf-8"), "utf-8", f"the page says charset {label}, but its bytes are utf-8")
+        elif name != "utf-8" and as_utf8 is not None and not body.isascii():
+            return Decoded(as_utf8, "utf-8", f"the page says charset {label}, but its bytes are utf-8")
         else:
             return Decoded(text, name, problem)
-    guessed = _strict(body, "utf-8")
-    if guessed is not None:
-        return Decoded(guessed, "utf-8", problem or (None if labels or body.isascii() else "the page names no charset"))
+    if as_utf8 is not None:
+        return Decoded(as_utf8, "utf-8", problem or (None if labels or body.isascii() else "the page names no charset"))
     return Decoded(body.decode("cp1252", "replace"), "cp1252", problem or "the page names no charset")
 
 
@@ -86,20 +87,9 @@ def _codec(label: str) -> str | None:
     return name if name in _WEB_CODECS else None
 
 
-def _strict(body: bytes, name: str) -> str | None:
+def _strict(body: bytes, name: str, cut: bool) -> str | None:
     try:
-        return body.decode(name)
+        # A page that was cut at the size limit may end inside a character; any other may not.
+        return codecs.getincrementaldecoder(name)().decode(body, final=not cut)
     except (UnicodeError, ValueError):
-        # A page cut at the size limit may end inside a character.
-        return _strict_but_the_end(body, name)
-
-
-def _strict_but_the_end(body: bytes, name: str) -> str | None:
-    try:
-        return codecs.getincrementaldecoder(name)().decode(body, final=False)
-    except (UnicodeError, ValueError, LookupError, TypeError):
         return None
-
-
-def _is_utf8_with_more_than_ascii(body: bytes) -> bool:
-    return not body.isascii() and _strict(body, "utf-8") is not None

@@ -207,7 +207,7 @@ class Crawl:
         if fetched.location and 300 <= (fetched.status or 0) < 400:
             self._follow_redirect(row, fetched, depth, hops)
         elif fetched.is_html:
-            page = parse_page(fetched.body, fetched.url, fetched.headers)
+            page = parse_page(fetched.body, fetched.url, fetched.headers, cut=fetched.truncated)
             row.update(page_columns(page))
             self._follow_links(row, page, depth)
 

@@ -59,9 +59,12 @@ class Page:
         return bool(self.robots & {"nofollow", "none"})
 
 
-def parse_page(body: bytes, url: str, headers: Mapping[str, str]) -> Page:
-    """Read an HTML page that was fetched from ``url``. Broken HTML is read as far as it goes; never raises."""
-    decoded = decode_page(body, headers.get("content-type", ""))
+def parse_page(body: bytes, url: str, headers: Mapping[str, str], *, cut: bool = False) -> Page:
+    """Read an HTML page that was fetched from ``url``. Broken HTML is read as far as it goes; never raises.
+
+    ``cut``: the body was cut at a size limit.
+    """
+    decoded = decode_page(body, headers.get("content-type", ""), cut=cut)
     page = Page(charset=decoded.charset.replace("cp125", "windows-125"), charset_problem=decoded.problem)
     page.robots |= _header_directives(headers.get("x-robots-tag", ""))
     root = _parse(decoded.text)

@@ -6,7 +6,7 @@ from devos.plugins.web.crawl import Crawl
 from devos.plugins.web.models import ScanInput, ScanReport
 from devos.plugins.web.report import ReportWriter
 from devos.plugins.web.urls import origin
-from tasks_app.sdk import Context, RetryPolicy, action, outbound
+from tasks_app.sdk import Context, Plugin, RetryPolicy, action, outbound
 
 
 @action(
@@ -40,3 +40,6 @@ def scan(ctx: Context, input: ScanInput) -> ScanReport:
         blocked=report.robots.blocked,
     )
     return report
+
+
+plugin = Plugin(name="web", version="1", title="Websites", actions=[scan])
