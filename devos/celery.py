@@ -9,7 +9,12 @@ from kombu import Queue
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "devos.settings")
 
+import django
+from django.apps import apps
 from django.conf import settings
+
+if not apps.ready:  # the worker's and the clock's command import this module before anything has set Django up
+    django.setup()
 
 from tasks_app.services.setup import QUEUES
 
