@@ -1,0 +1,125 @@
+"""What happened to a task, job or execution, as its page shows it. All of it is bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Prefetch, prefetch_related_objects
+from django.utils.dateparse import parse_datetime
+
+from tasks_app.domain import clock, jsonsafe
+from tasks_app.models import Event, Execution, ExecutionLog, Job, Task, TaskLog, Worker
+
+ATTEMPTS_SHOWN = 50
+LOG_LINES_SHOWN = 300
+EVENTS_SHOWN = 100
+
+
+def text(value: str) -> str:
+    """A text from a query string that PostgreSQL takes."""
+    return jsonsafe.clean_text(value)[:300]
+
+
+def took(started: datetime | None, ended: datetime | None) -> float | None:
+    """Seconds from start to end, or until now; None before the start."""
+    return ((ended or clock.now()) - started).total_seconds() if started else None
+
+
+def attach_jobs(tasks: Sequence[Task]) -> None:
+    """Read the jobs of these tasks in one statement, without their large values."""
+    fields = ("task_id", "status", "progress", "attempt", "uncounted", "max_attempts", "queue_id")
+    prefetch_related_objects(list(tasks), Prefetch("jobs", Job.objects.only(*fields).order_by("id")))
+
+
+def attempts(job_ids: Sequence[UUID]) -> list[Execution]:
+    """The newest executions of these jobs, newest first, each with ``worker`` set (or None)."""
+    found = Execution.objects.filter(job_id__in=job_ids).defer("input", "output").order_by("-id")
+    return with_workers(list(found[:ATTEMPTS_SHOWN]))
+
+
+def with_workers(executions: list[Execution]) -> list[Execution]:
+    """Set ``worker`` on each: one statement."""
+    workers = Worker.objects.in_bulk({e.worker_id for e in executions if e.worker_id})
+    for execution in executions:
+        execution.worker = workers.get(execution.worker_id)  # type: ignore[attr-defined]
+    return executions
+
+
+def timeline(executions: Sequence[Execution], since: datetime) -> list[dict[str, Any]]:
+    """Bars for the attempts, oldest first: ``x`` and ``width`` in per cent of ``since`` to the last end."""
+    bars = sorted(executions, key=lambda e: e.id)[-12:]
+    if not bars:
+        return []
+    end = max(e.completed_at or clock.now() for e in bars)
+    whole = max((end - since).total_seconds(), 0.001)
+    made = []
+    for execution in bars:
+        begin = execution.started_at or execution.created_at
+        x = min(99.0, max(0.0, (begin - since).total_seconds() / whole * 100))
+        width = ((execution.completed_at or end) - begin).total_seconds() / whole * 100
+        made.append({"execution": execution, "x": round(x, 2), "width": round(min(100 - x, max(0.8, width)), 2)})
+    return made
+
+
+def logs(executions: Sequence[Execution], task_id: UUID | None = None) -> dict[str, Any]:
+    """The last lines of these executions, and of the platform about the task, by time."""
+    found: list[Any] = list(
+        ExecutionLog.objects.filter(execution_id__in=[e.id for e in executions]).order_by("-id")[: LOG_LINES_SHOWN + 1]
+    )
+    more = len(found) > LOG_LINES_SHOWN
+    if task_id:
+        found += TaskLog.objects.filter(task_id=task_id).order_by("-id")[:LOG_LINES_SHOWN]
+    found.sort(key=lambda line: (line.timestamp, line.id))
+    attempt_of = {e.id: e.attempt for e in executions}
+    lines = [
+        {
+            "at": line.timestamp,
+            "level": line.level,
+            "message": jsonsafe.clean_text(line.message),
+            "metadata": line.metadata,
+            "attempt": attempt_of.get(getattr(line, "execution_id", None), "platform"),
+        }
+        for line in found[-LOG_LINES_SHOWN:]
+    ]
+    return {"lines": lines, "more_lines": more, "dropped": sum(e.log_lines_dropped for e in executions)}
+
+
+def events(**which: UUID) -> list[Event]:
+    """The newest events of a task, newest first."""
+    found = Event.objects.filter(**which).order_by("-sequence")[:EVENTS_SHOWN]
+    return list(found)
+
+
+_WHY = {
+    "time": "It was asked to start later.",
+    "retry": "It failed and is tried again after a pause.",
+    "handed_back": "Its worker stopped and handed it back.",
+    "paused": "It is paused.",
+    "dependency": "It waits for another job.",
+    "lock": "Another job holds the lock it needs.",
+    "slot": "All concurrency slots are taken.",
+}
+
+
+def why_waiting(job: Job) -> dict[str, Any]:
+    """Why a job waits, from what it says itself: ``{"text", "until", "rest"}``."""
+    blocked = job.blocked_by if isinstance(job.blocked_by, dict) else {}
+    reason = str(blocked.get("reason", "unknown"))
+    until = blocked.get("until")
+    moment = job.available_at if job.available_at and job.available_at > clock.now() else None
+    if isinstance(until, str):
+        try:
+            moment = parse_datetime(until) or moment
+        except ValueError:
+            pass
+    known = _WHY.get(reason, f"It waits: {reason.replace('_', ' ')}.")
+    rest = {key: value for key, value in blocked.items() if key not in {"reason", "until"}}
+    return {"text": known, "until": moment, "rest": rest, "job": job}
+
+
+def recent(moment: datetime | None, within: timedelta) -> bool:
+    """Whether ``moment`` is no longer ago than ``within``."""
+    return moment is not None and clock.now() - moment <= within
