@@ -77,8 +77,8 @@ def report(error: CliError, as_json: bool) -> None:
 
 
 def _detail_lines(error: CliError) -> list[str]:
-    """The fields that are wrong, unless the message lists them already."""
-    if not isinstance(error.details, list):
+    """The fields that are wrong, unless the message says so already."""
+    if not isinstance(error, ApiError) or not isinstance(error.details, list):
         return []
     lines = []
     for entry in error.details:

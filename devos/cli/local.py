@@ -6,6 +6,7 @@ import getpass
 import json
 import logging
 import os
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,11 @@ def local() -> Client:
     from devos.cli.client import Client
     from devos.cli.inprocess import PRINCIPAL, InProcessAdapter
 
-    adapter = InProcessAdapter(WSGIHandler(), {PRINCIPAL: _principal()})
+    with warnings.catch_warnings():
+        # The middleware for static files misses its directory on a machine that only runs commands.
+        warnings.filterwarnings("ignore", message="No directory at")
+        application = WSGIHandler()
+    adapter = InProcessAdapter(application, {PRINCIPAL: _principal()})
     session = requests.Session()
     # Neither proxies nor .netrc of the environment have a say in a call that never leaves the process.
     session.trust_env = False
@@ -74,11 +79,10 @@ def _setup_django() -> None:
         django.setup()
     except ConfError as error:
         raise CliError(str(error)) from error
-    from devos.logs import configure
-
     # Who runs a command wants its result; what went as it should is no news to them, and a refusal is told anyway.
-    configure("ERROR")
     logging.getLogger("django.request").setLevel(logging.CRITICAL)
+    for handler in logging.getLogger().handlers:
+        handler.setLevel(logging.ERROR)
 
 
 def _principal() -> Principal:
@@ -96,7 +100,7 @@ def _principal() -> Principal:
         ) from error
     if organization is None:
         raise NotReachable("The database holds no default organisation. Run `python manage.py migrate`.")
-    return Principal(Actor("user", _user()[:ACTOR_ID_MAX]), organization, "admin")
+    return Principal(Actor("local", _user()[:ACTOR_ID_MAX]), organization, "admin")
 
 
 def _user() -> str:

@@ -96,7 +96,9 @@ def describe(client: Client, action: str) -> Row:
 def _with_similar(client: Client, action: str, error: ApiError) -> ApiError:
     if error.status == 404:
         known = [row["id"] for row in client.items("actions")]
-        close = difflib.get_close_matches(action, known, 3) or [name for name in known if action in name][:3]
+        close = (
+            difflib.get_close_matches(action, known, 3, cutoff=0.75) or [name for name in known if action in name][:3]
+        )
         if close:
             error.message += f" Did you mean {' or '.join(close)}?"
     return error
