@@ -23,7 +23,7 @@ ENV PATH=/app/.venv/bin:$PATH \
     PYTHONTZPATH="" \
     DJANGO_SETTINGS_MODULE=devos.settings \
     DEVOS_HOME=/var/lib/devos \
-    DEVOS_DEBUG=0 \
+    DEVOS_HTTPS=1 \
     DEVOS_ALLOW_PRIVATE_ADDRESSES=0
 USER devos
 VOLUME /var/lib/devos

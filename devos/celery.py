@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from celery import Celery
-from kombu import Queue
+from kombu import Exchange, Queue
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "devos.settings")
 
@@ -16,7 +16,7 @@ from django.conf import settings
 if not apps.ready:  # the worker's and the clock's command import this module before anything has set Django up
     django.setup()
 
-from tasks_app.services.setup import QUEUES
+from tasks_app.domain.queues import QUEUES
 
 app = Celery("devos")
 app.conf.update(
@@ -36,7 +36,7 @@ app.conf.update(
     task_serializer="json",
     accept_content=["json"],
     task_default_queue="default",
-    task_queues=[Queue(name) for name in QUEUES],
+    task_queues=[Queue(name, Exchange("devos", type="direct"), routing_key=name) for name in QUEUES],
     task_create_missing_queues=True,
     worker_prefetch_multiplier=1,
     worker_disable_prefetch=True,  # a bell must not lie in a busy worker while another one is idle

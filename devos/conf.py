@@ -20,9 +20,8 @@ class Conf(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     home: Path = Field(Path(".devos"), description="Where the embedded servers, secrets and run.json live.")
-    debug: bool = Field(
-        True, description="Development settings. Set to 0 in production: secure cookies, no debug pages."
-    )
+    debug: bool = Field(False, description="Django's debug pages. Slow and talkative: never in production.")
+    https: bool = Field(False, description="Whether the site is reached over HTTPS: cookies are then marked secure.")
     secret_key: str = Field(
         "", description="Django's secret key. Made and kept in DEVOS_HOME when empty; set it in production."
     )

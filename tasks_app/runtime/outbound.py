@@ -11,6 +11,7 @@ those of ``requests`` (ConnectTimeout, ReadTimeout, ConnectionError, SSLError ..
 
 from __future__ import annotations
 
+import http.client
 import socket
 import time
 from collections.abc import Callable, Mapping
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import requests
+import urllib3
 from django.conf import settings
 from requests.cookies import extract_cookies_to_jar
 from requests.structures import CaseInsensitiveDict
@@ -193,6 +195,10 @@ class Client:
             except (requests.RequestException, OSError) as error:
                 _raise_if_fired(watch, timeout_s, error)
                 raise
+            except (urllib3.exceptions.HTTPError, http.client.HTTPException) as error:
+                # The few that requests lets through; callers shall have one family to catch.
+                _raise_if_fired(watch, timeout_s, error)
+                raise requests.ConnectionError(f"{type(error).__name__}: {error}") from error
             finally:
                 self._gate.watch = None
 

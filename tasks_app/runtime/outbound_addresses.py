@@ -87,7 +87,10 @@ def literal(host: str) -> IPAddress | None:
 
 def system_resolver(host: str, port: int) -> list[str]:
     """Every address the system's resolver gives for ``host``, in its order of preference."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except UnicodeError as error:  # a label that is empty or longer than 63 characters
+        raise socket.gaierror(socket.EAI_NONAME, f"{host[:255]} is not a host name: {error}") from error
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 

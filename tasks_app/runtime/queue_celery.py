@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from functools import cache
 
 import redis
 import structlog
-from celery import current_app
+from celery import Celery
 from django.conf import settings
+from django.utils.module_loading import import_string
 from kombu.exceptions import OperationalError
 
 from tasks_app.domain import faultpoints, ids
@@ -35,7 +37,7 @@ class CeleryBells:
             return
         try:
             if signals.client().set(_key(queue), 1, nx=True, ex=settings.DEVOS.bell_ttl_s):
-                current_app.send_task(WORK, args=(queue,), queue=queue, ignore_result=True, retry=False)
+                _app().send_task(WORK, args=(queue,), queue=queue, ignore_result=True, retry=False)
                 faultpoints.reach("ring.after_publish")
         except (redis.RedisError, OperationalError, OSError) as error:
             self._away_until = time.monotonic() + _AWAY_S
@@ -58,6 +60,12 @@ def heard(queue: str) -> None:
         log.debug("bell.not_cleared", queue=queue, error=str(error))
 
 
+@cache
+def _app() -> Celery:
+    """The project's Celery app; named in settings because this app does not know the project."""
+    return import_string(settings.DEVOS_CELERY_APP)
+
+
 def _key(queue: str) -> str:
     return f"devos:bell:{queue}"
 
@@ -66,7 +74,7 @@ class JobEvents:
     """Shows every job to Flower under its action name and job id, in batches, when Celery events are on."""
 
     def __init__(self, hostname: str) -> None:
-        app = current_app._get_current_object()
+        app = _app()
         self._dispatcher = app.events.Dispatcher(
             app.connection_for_write(), hostname=hostname, buffer_group={"task"}, buffer_limit=200
         )

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from django.conf import settings
 
+from tasks_app.domain.queues import QUEUES
 from tasks_app.models import Organization, Queue
 
 DEFAULT_ORGANIZATION = "default"
-QUEUES = {
-    "default": "Ordinary work",
-    "high": "Work somebody waits for",
-    "low": "Work that can wait",
-    "scheduled": "Work started by the clock",
-    "agent": "Turns of agents",
-    "workflow": "Nodes of workflows",
-    "system": "The platform's own work; served by a worker of its own",
-}
 # name -> (Celery task, seconds). A tick that nobody took in time is worthless: the next one asks the same.
 _TICKS = {"devos.probe": lambda: settings.DEVOS.probe_every_s, "devos.hourly": lambda: 3600.0}
 

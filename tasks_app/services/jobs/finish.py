@@ -90,8 +90,7 @@ l as (
 v as (
   insert into events (id, type, organization_id, actor_type, actor_id, task_id, job_id, execution_id, data,
     correlation_id, causation_id)
-  select devos_new_id(), s.prefix || case s.status when 'pending' then 'waiting' else s.status end, organization_id,
-    by_type, by_id, task_id, case when s.prefix <> 'task.' then job end, execution,
+  select devos_new_id(), s.prefix || s.status, organization_id, by_type, by_id, task_id, case when s.prefix <> 'task.' then job end, execution,
     case when error is null then '{}'
       else jsonb_build_object('code', error -> 'code', 'message', error -> 'message') end,
     correlation_id, execution

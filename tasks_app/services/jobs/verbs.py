@@ -12,7 +12,7 @@ from tasks_app.domain.principal import Principal
 from tasks_app.domain.states import JOB_FINAL, JobStatus
 from tasks_app.models import Job
 from tasks_app.services import audit, sql, tasks
-from tasks_app.services.tasks.cancel import request, settle_task
+from tasks_app.services.tasks.ending import request, settle_task
 from tasks_app.services.tasks.locked import locked
 
 

@@ -9,13 +9,12 @@ from django.db import transaction
 from tasks_app.domain import clock
 from tasks_app.domain.errors import Conflict
 from tasks_app.domain.principal import Principal
-from tasks_app.domain.rollup import rollup
-from tasks_app.domain.states import JOB_FINAL, TASK_FINAL, JobStatus, TaskStatus, sources
-from tasks_app.models import Execution, Job, Task
+from tasks_app.domain.states import TASK_FINAL, TaskStatus
+from tasks_app.models import Task
 from tasks_app.services import audit, sql
 from tasks_app.services.bells import bells
-from tasks_app.services.jobs.end_waiting import cancel_waiting
-from tasks_app.services.tasks.locked import locked, publish
+from tasks_app.services.tasks.ending import request, settle_task
+from tasks_app.services.tasks.locked import locked
 from tasks_app.services.tasks.submit import owner_of
 
 
@@ -63,34 +62,3 @@ def _unfinished_children(task_id: UUID) -> list[UUID]:
     unfinished = [status for status in TaskStatus if status not in TASK_FINAL]
     children = Task.objects.filter(parent_task_id=task_id, status__in=unfinished).order_by("id")
     return list(children.values_list("id", flat=True))
-
-
-def request(principal: Principal, task: Task, job: Job, reason: str) -> None:
-    """Cancel one locked job: at once when it waits, by request when it runs."""
-    if job.status in JOB_FINAL:
-        return
-    if cancel_waiting(job, reason):
-        publish(principal, task, "job.cancelled", job, reason=reason)
-        return
-    Job.objects.filter(id=job.id, status=JobStatus.RUNNING, cancel_requested_at=None).update(
-        cancel_requested_at=clock.now()
-    )
-    publish(principal, task, "job.cancel_requested", job, reason=reason)
-    running = Execution.objects.filter(job_id=job.id, attempt=job.attempt).values_list("id", flat=True)
-    executions = [str(one) for one in running]
-    transaction.on_commit(lambda: bells().signal(executions, "cancel"))
-
-
-def settle_task(principal: Principal, task: Task, jobs: list[Job]) -> None:
-    """Bring the task to what its jobs say, after some of them were ended by a verb."""
-    status = rollup([JobStatus(job.status) for job in jobs])
-    if status == task.status or task.status not in sources(status):
-        return
-    task.status = status
-    if status in TASK_FINAL:
-        task.completed_at = clock.now()
-        task.error = next((job.error for job in jobs if job.error), None)
-        task.save(update_fields=["status", "completed_at", "error"])
-    else:
-        task.save(update_fields=["status"])
-    publish(principal, task, f"task.{status}")

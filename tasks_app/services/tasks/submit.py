@@ -20,7 +20,10 @@ from tasks_app.services.tasks import prepare
 from tasks_app.services.tasks.spec import Submitted, TaskSpec
 
 _SUBMIT = """
-with i as (
+with p as (
+  select %(org)s::uuid as org, %(actor_type)s::text as actor_type, %(actor_id)s::text as actor_id,
+    %(request_id)s::text as request_id, %(address)s::text as address, %(key)s::text as key, %(reason)s::text as reason),
+i as (
   select *, case when delay_s > 0 then 'pending' else 'queued' end as status
   from jsonb_to_recordset(%(rows)s::jsonb) as i(task uuid, job uuid, type text, name text, description text,
     priority smallint, queue text, project uuid, resource_type text, resource_id text, delay_s float8, parent uuid,
@@ -30,31 +33,32 @@ t as (
     resource_id, input, created_by_type, created_by_id, parent_task_id, replay_of_id, correlation_id, request_id,
     created_at, check_at, cancel_requested_by, cancel_reason)
   select task, type, name, description, case status when 'pending' then 'waiting' else 'queued' end, priority,
-    %(org)s, project, resource_type, resource_id, input, %(actor_type)s, %(actor_id)s, parent, replay_of,
-    correlation_id, %(request_id)s, now(), now() + interval '1 hour' + delay_s * interval '1 s', '', '' from i),
+    p.org, project, resource_type, resource_id, input, p.actor_type, p.actor_id, parent, replay_of,
+    correlation_id, p.request_id, now(), now() + interval '1 hour' + delay_s * interval '1 s', '', '' from i, p),
 j as (
   insert into jobs (id, task_id, organization_id, action_id, queue, status, priority, attempt, max_attempts,
     interruptions, uncounted, available_at, created_at, blocked_by, after, input)
-  select job, task, %(org)s, type, queue, status, priority, 0, max_attempts, 0, 0,
+  select job, task, p.org, type, queue, status, priority, 0, max_attempts, 0, 0,
     now() + delay_s * interval '1 s', now(), case when delay_s > 0 then '{"reason": "time"}'::jsonb end, '{}', input
-  from i),
+  from i, p),
 k as (
   insert into idempotency_keys (organization_id, owner, key, request_hash, task_ids, created_at, expires_at)
-  select %(org)s, %(owner)s, %(key)s, %(hash)s, (select jsonb_agg(array[task, job]) from i), now(),
-    now() + %(keep_h)s * interval '1 hour' where %(key)s::text is not null),
+  select p.org, %(owner)s::text, p.key, %(hash)s::text, (select jsonb_agg(array[task, job]) from i), now(),
+    now() + %(keep_h)s::int * interval '1 hour' from p where p.key is not null),
 a as (
   insert into audit_entries (id, timestamp, organization_id, actor_type, actor_id, verb, object_type, object_id, reason,
     after, request_id, address)
-  select %(audit)s, now(), %(org)s, %(actor_type)s, %(actor_id)s, 'task.submit', 'task', %(object)s, %(reason)s,
-    jsonb_build_object('type', min(type), 'count', count(*)), %(request_id)s, %(address)s from i)
+  select %(audit)s::uuid, now(), p.org, p.actor_type, p.actor_id, 'task.submit', 'task', %(object)s::text, p.reason,
+    jsonb_build_object('type', min(type), 'count', count(*)), p.request_id, p.address from i, p
+  group by p.org, p.actor_type, p.actor_id, p.reason, p.request_id, p.address)
 insert into events (id, type, organization_id, actor_type, actor_id, resource_type, resource_id, task_id, job_id, data,
   metadata, correlation_id, causation_id)
-select task, 'task.created', %(org)s, %(actor_type)s, %(actor_id)s, resource_type, resource_id, task, null::uuid,
-  jsonb_build_object('type', type, 'priority', priority), jsonb_build_object('request_id', %(request_id)s::text),
-  correlation_id, %(causation)s::uuid from i
+select task, 'task.created', p.org, p.actor_type, p.actor_id, resource_type, resource_id, task, null::uuid,
+  jsonb_build_object('type', type, 'priority', priority), jsonb_build_object('request_id', p.request_id),
+  correlation_id, %(causation)s::uuid from i, p
 union all
-select devos_new_id(), 'job.' || status, %(org)s, %(actor_type)s, %(actor_id)s, null, null, task, job,
-  jsonb_build_object('action', type, 'queue', queue), '{}', correlation_id, task from i
+select devos_new_id(), 'job.' || status, p.org, p.actor_type, p.actor_id, null, null, task, job,
+  jsonb_build_object('action', type, 'queue', queue), '{}', correlation_id, task from i, p
 """
 
 
