@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from urllib.parse import quote, quote_plus
 
 from pydantic import SecretStr
 
@@ -34,12 +35,16 @@ def opened(values: Mapping[str, SecretStr | str]) -> dict[str, str]:
 
 
 def secret_texts(values: Iterable[SecretStr | str]) -> list[str]:
-    """What must not be shown: each secret, and the part after a scheme like ``Bearer``; short ones are left out."""
+    """What must not be shown: each secret, the part after a scheme like ``Bearer``, and how they look in a URL.
+
+    Short ones are left out: they would mask half of every text.
+    """
     found: set[str] = set()
     for value in values:
         if isinstance(value, SecretStr):
             text = value.get_secret_value()
-            found |= {text, text.rpartition(" ")[2]}
+            for part in (text, text.rpartition(" ")[2]):
+                found |= {part, quote(part, safe=""), quote_plus(part)}
     return sorted((text for text in found if len(text) >= _SHORTEST_MASKED), key=len, reverse=True)
 
 

@@ -101,7 +101,7 @@ class FailInput(ActionInput):
         "TEMPORARY_UNAVAILABLE",
         pattern=r"^[A-Z][A-Z0-9_]*$",
         max_length=64,
-        description="Error code. Which codes are retried is in the reference of retries.",
+        description="Error code. Codes like TEMPORARY_UNAVAILABLE and NETWORK_TIMEOUT are tried again, others not.",
     )
     message: str = Field("failed as asked", min_length=1, max_length=1_000, description="Text of the error.")
     retryable: bool | None = Field(

@@ -23,7 +23,7 @@ class HttpRequestInput(ActionInput):
     """The request to send and what counts as success."""
 
     method: Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] = Field("GET", description="Method.")
-    url: WebUrl = Field(description="Full http:// or https:// URL.")
+    url: WebUrl = Field(description="Full http:// or https:// URL. Put secrets into headers or params.")
     headers: Headers = Field(
         default_factory=dict,
         description=(
@@ -66,14 +66,14 @@ class Redirect(ActionOutput):
 
 
 class HttpRequestOutput(ActionOutput):
-    """What came back. Of ``json``, ``text`` and ``body_base64`` the first that fits is filled."""
+    """What came back. Of ``body_json``, ``body_text`` and ``body_base64`` the first that fits is filled."""
 
     status: int
     reason: str
     url: str = Field(description="Where the answer came from, after redirects.")
     headers: dict[str, str] = Field(description="Response headers, names in lower case; secret values masked.")
-    json_body: JsonValue = Field(None, serialization_alias="json", description="The body, when it is JSON.")
-    text: str | None = Field(None, description="The body, when it is text but no JSON.")
+    body_json: JsonValue = Field(None, description="The body, when it is JSON.")
+    body_text: str | None = Field(None, description="The body, when it is text but no JSON.")
     body_base64: str | None = Field(None, description="The body, when it is neither.")
     size_bytes: int = Field(description="Bytes of the body that were read, after decompression.")
     truncated: bool = Field(description="The response was larger than max_response_bytes.")
@@ -163,8 +163,8 @@ def _output(answer: outbound.OutboundResponse, secrets: list[str]) -> HttpReques
         reason=answer.reason,
         url=mask(answer.url, secrets),
         headers=masked_headers(answer.headers, secrets),
-        json_body=parsed,
-        text=text,
+        body_json=parsed,
+        body_text=text,
         body_base64=encoded,
         size_bytes=len(answer.body),
         truncated=answer.truncated,

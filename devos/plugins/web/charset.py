@@ -53,15 +53,15 @@ def decode_page(body: bytes, content_type: str = "", *, cut: bool = False) -> De
     as_utf8 = _strict(body, "utf-8", cut)
     problem = None
     for label in labels:
-        name = _codec(label)
-        if name is None:
+        codec = _codec(label)
+        if codec is None:
             problem = problem or f"the page says charset {label}, which is unknown"
-        elif (text := _strict(body, name, cut)) is None:
+        elif (text := _strict(body, codec, cut)) is None:
             problem = problem or f"the page says charset {label}, but its bytes are not"
-        elif name != "utf-8" and as_utf8 is not None and not body.isascii():
+        elif codec != "utf-8" and as_utf8 is not None and not body.isascii():
             return Decoded(as_utf8, "utf-8", f"the page says charset {label}, but its bytes are utf-8")
         else:
-            return Decoded(text, name, problem)
+            return Decoded(text, codec, problem)
     if as_utf8 is not None:
         return Decoded(as_utf8, "utf-8", problem or (None if labels or body.isascii() else "the page names no charset"))
     return Decoded(body.decode("cp1252", "replace"), "cp1252", problem or "the page names no charset")

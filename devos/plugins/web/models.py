@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, field_validator
 
+from devos.plugins.fields import WebUrl
 from devos.plugins.web.urls import normalise
 from tasks_app.sdk import ActionInput, ActionOutput
 
@@ -11,9 +12,7 @@ from tasks_app.sdk import ActionInput, ActionOutput
 class ScanInput(ActionInput):
     """What to scan, how far, and how gently."""
 
-    url: str = Field(
-        description="Where to start, an http:// or https:// URL. Its host is the limit of the scan.", max_length=2_000
-    )
+    url: WebUrl = Field(description="Where to start, an http:// or https:// URL. Its host is the limit of the scan.")
     max_pages: int = Field(
         100, ge=1, le=5_000, description="Most URLs of the site that are fetched, redirects included."
     )

@@ -14,8 +14,8 @@ from devos.plugins.web.urls import normalise
 MAX_LINKS = 5_000
 _MAX_HEADINGS = 50
 _MAX_ALTLESS = 50
+_RAW_TEXT_MAX = 5_000
 _BLANKS = re.compile(r"\s+")
-_REFRESH = re.compile(r"^\s*[\d.]*\s*[;,]?\s*url\s*=\s*['\"]?\s*([^'\"]+)", re.IGNORECASE)
 _LINKING = {"a": "href", "area": "href", "iframe": "src", "frame": "src"}
 
 
@@ -146,10 +146,19 @@ def _read_meta(page: Page, element: html.HtmlElement, base: str) -> None:
         page.description = _short(content, 500)
     elif name == "robots":
         page.robots |= _directives(content)
-    elif (element.get("http-equiv") or "").lower() == "refresh" and (match := _REFRESH.match(content)):
-        target = normalise(match.group(1), base)
+    elif (element.get("http-equiv") or "").lower() == "refresh":
+        target = _refresh_target(content, base)
         if target and len(page.links) < MAX_LINKS:
             page.links.append(Link(target, "(meta refresh)"))
+
+
+def _refresh_target(content: str, base: str) -> str | None:
+    """Where ``5; url='next.html'`` leads to; None when it only reloads."""
+    place = content.replace(",", ";", 1).partition(";")[2].strip()
+    name, equals, target = place.partition("=")
+    if name.strip().lower() != "url" or not equals:
+        return None
+    return normalise(target.strip().strip("'\""), base)
 
 
 def _directives(text: str) -> set[str]:
@@ -170,7 +179,14 @@ def _header_directives(text: str) -> set[str]:
 
 
 def _text(element: html.HtmlElement, limit: int) -> str:
-    return _short("".join(element.itertext(etree.Element)), limit) or ""
+    parts: list[str] = []
+    size = 0
+    for part in element.itertext(etree.Element):
+        parts.append(part[:_RAW_TEXT_MAX])
+        size += len(part)
+        if size > _RAW_TEXT_MAX:
+            break  # elements may be nested thousands deep: reading all of each would take for ever
+    return _short("".join(parts), limit) or ""
 
 
 def _short(text: str | None, limit: int) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -38,8 +39,8 @@ class Robots:
 
     def crawl_delay_s(self, user_agent: str) -> float:
         """Seconds the site asks for between two requests; 0 when it asks for none."""
-        delay = self.rules.crawl_delay(user_agent) if self.rules else None
-        return max(float(delay or 0), 0.0)
+        delay = float((self.rules.crawl_delay(user_agent) if self.rules else None) or 0)
+        return max(delay, 0.0) if math.isfinite(delay) else 0.0
 
     def sitemaps(self, url: str) -> list[str]:
         """Sitemaps named in the file that was fetched for ``url``, normalised."""

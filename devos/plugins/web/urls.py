@@ -35,6 +35,8 @@ def normalise(url: str, base: str | None = None) -> str | None:
     signs upper case and only where needed, no session or campaign parameters. Applying it twice changes nothing.
     """
     text = _DROPPED.sub("", url.strip(_AROUND))
+    if len(text) > 2 * MAX_LENGTH:
+        return None
     try:
         parts = urlsplit(urljoin(base, _forward_slashes(text)) if base else _forward_slashes(text))
         scheme, port = parts.scheme.lower(), parts.port

@@ -1,6 +1,7 @@
 """Reading single pages, sitemaps and robots files."""
 
 import gzip
+import time
 
 import pytest
 
@@ -43,6 +44,29 @@ def test_everything_a_page_says():
 def test_base_and_refresh():
     found = page('<base href="/other/"><meta http-equiv="Refresh" content="0; URL=\'next.html\'"><a href="a">a</a>')
     assert [link.url for link in found.links] == ["http://example.org/other/next.html", "http://example.org/other/a"]
+
+
+@pytest.mark.parametrize(
+    ("content", "target"),
+    [
+        ("5", None),
+        ("5; url=/x", "http://example.org/x"),
+        ("5;URL = '/x'", "http://example.org/x"),
+        ("0, url=/x?a=1;b=2", "http://example.org/x?a=1;b=2"),
+        (" " * 500_000, None),
+    ],
+)
+def test_refreshes(content, target):
+    found = page(f'<meta http-equiv=refresh content="{content}">')
+    assert [link.url for link in found.links] == ([target] if target else [])
+
+
+def test_hostile_pages_take_no_time():
+    started = time.monotonic()
+    page("<a href=/x>" * 5_000 + "x " * 500_000)
+    page("<h1><a href=/" + "y" * 1_000_000 + ">" + " " * 1_000_000)
+    page("<meta charset=" * 100_000)
+    assert time.monotonic() - started < 5
 
 
 def test_the_header_for_robots():

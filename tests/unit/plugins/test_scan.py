@@ -131,6 +131,14 @@ def test_robots_that_are_missing_or_broken(serve, status, fetched, state):
     assert bool(report.warnings) == (state == "unreachable")
 
 
+@pytest.mark.parametrize("delay", ["nan", "inf", "-1", "1e400", "soon"])
+def test_a_crawl_delay_that_is_none(serve, delay):
+    site = serve(
+        {"/robots.txt": (200, {}, f"User-agent: *\nCrawl-delay: {delay}\n"), "/": html(links("/a")), "/a": html()}
+    )
+    assert run(site).totals.fetched == 2
+
+
 def test_crawl_delay_and_delay(serve):
     site = serve({"/robots.txt": (200, {}, "User-agent: *\nCrawl-delay: 0.1\n"), "/": html(links("/a")), "/a": html()})
     times = []
@@ -256,9 +264,9 @@ def test_refused_addresses_fail_the_scan(serve, settings):
 
 
 def test_links_to_refused_addresses_are_broken_not_fatal(serve):
-    site = serve({"/": html(links("http://169.254.169.254/latest"))})
+    site = serve({"/": html(links("http://169.254.169.254/latest", f"http://{'a' * 64}.test/"))})
     report = run(site, check_external=True)
-    assert [b.error for b in report.broken_links] == ["ADDRESS_REFUSED"]
+    assert [b.error for b in report.broken_links] == ["ADDRESS_REFUSED", "NAME_NOT_RESOLVED"]
 
 
 class StopsAfter(RecordingReporter):

@@ -6,12 +6,15 @@ import socket
 import subprocess
 import sys
 import time
+from types import ModuleType
 
 import pytest
 import requests
 
 from devos.plugins import core, monitor, net, web
 from devos.plugins.web.sample_site import __main__ as sample_site_main
+from docs import generate
+from tasks_app.testing import run_action
 
 PLUGINS = [core.plugin, net.plugin, web.plugin, monitor.plugin]
 ACTIONS = [action for plugin in PLUGINS for action in plugin.actions]
@@ -105,3 +108,15 @@ def test_the_sample_site_says_when_its_port_is_taken(monkeypatch, capsys):
             sample_site_main.main()
     assert ended.value.code == 2
     assert "cannot listen" in capsys.readouterr().err
+
+
+def test_the_reference_is_what_the_actions_say():
+    """Run `python docs/generate.py` when this fails."""
+    assert generate.TARGET.read_text() == generate.page()
+
+
+def test_the_first_action_of_the_how_to_works():
+    text = (generate.TARGET.parents[1] / "how-to" / "write-an-action.md").read_text()
+    module = ModuleType("how_to_write_an_action")
+    exec(text.partition("```python\n")[2].partition("```")[0], module.__dict__)
+    assert run_action(module.plugin.actions[0], {"name": "Ada"}).text == "Hello, Ada"

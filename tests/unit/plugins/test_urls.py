@@ -3,7 +3,7 @@
 import string
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from devos.plugins.web.urls import Site, normalise
@@ -84,12 +84,14 @@ _TEXT = st.text(
 )
 
 
+@settings(deadline=None)
 @given(st.builds("".join, st.tuples(st.sampled_from(["http://", "HTTPS://", "//", ""]), _TEXT)))
 def test_normalising_twice_changes_nothing(text):
     once = normalise(text)
     assert once is None or normalise(once) == once
 
 
+@settings(deadline=None)
 @given(_TEXT, _TEXT, _TEXT)
 def test_any_path_and_query_is_stable(path, query, host):
     once = normalise(f"http://example.org/{path}?{query}")
@@ -98,6 +100,7 @@ def test_any_path_and_query_is_stable(path, query, host):
     assert once is None or normalise(once) == once
 
 
+@settings(deadline=None)
 @given(_TEXT)
 def test_links_never_raise(text):
     once = normalise(text, "http://example.org/a/b?c")
