@@ -27,6 +27,11 @@ def keep_bootstrap(home: Path, printed: str) -> dict[str, Any]:
     return facts
 
 
+def has_bootstrap(home: Path) -> bool:
+    """Whether the login and key of the first start are kept here."""
+    return (home / BOOTSTRAP).exists()
+
+
 def flower_login(home: Path) -> str:
     """``user:password`` for Flower, kept in `FLOWER_LOGIN`: the admin's of the first start, else one that is made."""
     own = home / FLOWER_LOGIN
@@ -50,6 +55,12 @@ def keep_first_task(home: Path, printed: str) -> str:
     paths.write_private(home / FIRST_TASK_DONE, json.dumps(result) + "\n")
     output = result.get("output")
     return found_line(output if isinstance(output, dict) else result)
+
+
+def failure_line(printed: str) -> str:
+    """Code and message of the error in a failed task's JSON; what was printed, when there is none."""
+    error = (_last_json_object(printed) or {}).get("error")
+    return f"{error.get('code')}: {error.get('message')}" if isinstance(error, dict) else printed
 
 
 def found_line(output: dict[str, Any]) -> str:

@@ -56,6 +56,7 @@ class Plan:
             "DJANGO_SETTINGS_MODULE": "devos.settings",
             "PYTHONUNBUFFERED": "1",
             "PYTHONTZPATH": "",
+            "CELERY_SKIP_CHECKS": "1",
         }
         if os.environ.get("PYTHONDONTWRITEBYTECODE"):
             # Seven processes that compile everything they import, at each start, is most of the start: the tree stays
@@ -65,7 +66,8 @@ class Plan:
 
     def django(self, *args: str) -> Command:
         """A management command, as `manage.py` would run it but from any directory."""
-        return Command(args[0], [sys.executable, "-m", "django", *args], self.env())
+        # Django's checks are for developers (tests and lint run them); here they cost a second of each start.
+        return Command(args[0], [sys.executable, "-m", "django", *args, "--skip-checks"], self.env())
 
     def devos(self, *args: str) -> Command:
         """The `devos` command."""
@@ -76,7 +78,9 @@ class Plan:
         argv = ["uvicorn", "devos.asgi:application", "--host", "127.0.0.1", "--port", str(self._port("web"))]
         # An open event stream would hold the shutdown for ever.
         argv += ["--no-access-log", "--log-level", "warning", "--timeout-graceful-shutdown", "3"]
-        return Command("web", self._python(*argv), self.env(), ((signal.SIGTERM, 8.0),))
+        static = self.options.home / "static"
+        static.mkdir(exist_ok=True)
+        return Command("web", self._python(*argv), self.env(STATIC_ROOT=str(static)), ((signal.SIGTERM, 8.0),))
 
     def jobs(self) -> Command:
         """The worker of all queues that carry jobs."""
@@ -94,7 +98,11 @@ class Plan:
         # TERM lets running jobs end or hands them back after the grace; QUIT is for a worker that does not keep to it.
         # When we die there is no database left to finish jobs in, so the death signal is QUIT as well.
         stop = ((signal.SIGTERM, self.options.shutdown_grace_s + WORKER_SLACK_S), (signal.SIGQUIT, 5.0))
-        return Command(name, self._celery(*argv), self.env(), stop, signal.SIGQUIT)
+        # As root Celery warns of pickle, which we do not accept from the wire.
+        quiet = ",".join(
+            filter(None, [os.environ.get("PYTHONWARNINGS"), "ignore:You're running the worker with superuser"])
+        )
+        return Command(name, self._celery(*argv), self.env(PYTHONWARNINGS=quiet), stop, signal.SIGQUIT)
 
     def beat(self) -> Command:
         """The clock."""
@@ -103,7 +111,7 @@ class Plan:
 
     def flower(self) -> Command:
         """The view of the wire, behind basic auth; the login goes by the environment, which others cannot read."""
-        argv = self._celery("flower", "--address=127.0.0.1", f"--port={self._port('flower')}")
+        argv = self._celery("flower", "--address=127.0.0.1", f"--port={self._port('flower')}", "--logging=warning")
         env = self.env(FLOWER_BASIC_AUTH=self.flower_login)
         return Command("flower", argv, env, ((signal.SIGTERM, 5.0),))
 
@@ -116,7 +124,7 @@ class Plan:
         return [sys.executable, "-m", *args]
 
     def _celery(self, *args: str) -> list[str]:
-        return self._python("celery", "-A", "devos.celery:app", *args)
+        return self._python("celery", "--quiet", "-A", "devos.celery:app", *args)
 
     def url(self, name: str) -> str:
         """The address of a child that has a port; empty when it has none."""

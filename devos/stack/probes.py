@@ -51,6 +51,16 @@ def workers_since(url: str, since: datetime, queues: tuple[str, ...]) -> bool:
     return row is not None and row[0] == len(queues)
 
 
+def has_admin(url: str) -> bool:
+    """Whether somebody can sign in as administrator."""
+    try:
+        with psycopg.connect(url, connect_timeout=5) as connection:
+            row = connection.execute("select exists(select 1 from auth_user where is_superuser)").fetchone()
+    except psycopg.Error:
+        return False
+    return bool(row and row[0])
+
+
 class WebWatch:
     """Asks the web process for /health in a thread of its own, so that a hanging answer holds up nobody."""
 

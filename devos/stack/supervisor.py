@@ -26,6 +26,7 @@ ONE_SHOT_TIMEOUT_S = 300.0
 FIRST_TASK_TIMEOUT_S = 60.0
 # A child that ends this often before READY will not come up.
 ENDS_BEFORE_READY = 3
+TELL_AFTER_S = 10.0
 TICK_S = 0.1
 
 
@@ -124,9 +125,13 @@ class Supervisor:
             self._notes.append(f"WARNING: {warning}")
 
     def _bootstrap(self) -> None:
+        if first_start.has_bootstrap(self._options.home) and probes.has_admin(self._plan.database_url):
+            return  # to ask Django would cost a second
         printed = self._one_shot(self._plan.django("bootstrap"))
         facts = first_start.keep_bootstrap(self._options.home, printed)
         self._first_admin = facts if facts.get("created") else {}
+        if not first_start.has_bootstrap(self._options.home):
+            self._notes.append("The admin was made elsewhere. A new password: python -m django changepassword admin")
 
     def _start_extras(self) -> None:
         if self._options.sample_site:
@@ -156,11 +161,15 @@ class Supervisor:
         if "sample" in self._plan.ports:
             checks["sample"] = lambda: probes.http_status(self._plan.url("sample"), 5) != 0
         deadline = time.monotonic() + READY_TIMEOUT_S
+        tell_at = time.monotonic() + TELL_AFTER_S
         while checks:
             self._check_stop()
             self._tend_children()
             self._give_up_on_the_hopeless()
             checks = {name: works for name, works in checks.items() if not works()}
+            if checks and time.monotonic() > tell_at:
+                self._console.say(f"Waiting for {', '.join(checks)}.")
+                tell_at += TELL_AFTER_S
             if checks and time.monotonic() > deadline:
                 raise StackError(
                     f"Not ready after {READY_TIMEOUT_S:.0f} s: {', '.join(checks)}. The lines above say why."
@@ -182,7 +191,8 @@ class Supervisor:
             args = ("action", "seo.website.scan", "--input", f"url={url}/", "--follow", "--json")
             printed = self._one_shot(self._plan.devos(*args), FIRST_TASK_TIMEOUT_S)
         except StackError as error:
-            self._notes.append(f"WARNING: THE FIRST TASK FAILED (the platform is up all the same):\n{error}")
+            reason = first_start.failure_line(str(error))
+            self._notes.append(f"WARNING: THE FIRST TASK FAILED (the platform is up all the same): {reason}")
             return
         self._notes.append(f"First task: scanned {url}/ ({first_start.keep_first_task(home, printed)})")
 
