@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from tasks_app.domain import ids, jsonsafe
-from tasks_app.domain.errors import InvalidInput
+from tasks_app.domain.errors import InvalidInput, NotFound
 from tasks_app.domain.principal import Principal
 from tasks_app.queries.paging import Page
 
@@ -96,6 +96,13 @@ def listed(page: Page[Any], represent: Any) -> Response:
 def uuid_of(noun: str, text: str) -> UUID:
     """The UUID of an id in an address. Raises `NotFound`."""
     return ids.from_text(noun, text)
+
+
+def text_of(noun: str, text: str) -> str:
+    """A name in an address. Raises `NotFound` for a text that nothing can be called."""
+    if jsonsafe.text_problem(text):
+        raise NotFound(noun, text)
+    return text
 
 
 def parse(model: type[M], given: Mapping[str, Any], *, at: str = "", hint: str = "") -> M:

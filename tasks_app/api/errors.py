@@ -10,7 +10,6 @@ from django.core.signals import got_request_exception
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, JsonResponse
 from rest_framework import exceptions
-from rest_framework.response import Response
 
 from tasks_app.domain import jsonsafe
 from tasks_app.domain.errors import DevosError
@@ -61,15 +60,15 @@ def as_response(status: int, message: str, request: HttpRequest) -> JsonResponse
     return JsonResponse(body(status, message, request_id=getattr(request, "request_id", "")), status=status)
 
 
-def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
-    """Django REST framework's hook: the answer to whatever a view raised."""
+def exception_handler(error: Exception, context: dict[str, Any]) -> JsonResponse:
+    """REST framework's hook: the answer to whatever a view raised, in JSON also where the view renders YAML or HTML."""
     request = context["request"]
     request_id = getattr(request, "request_id", "")
     status, said, headers = _read(error)
     if status >= 500:
         got_request_exception.send(sender=exception_handler, request=request)
         log.error("api.unexpected_error", path=request.path, method=request.method, exc_info=error)
-    return Response(body(status, **said, request_id=request_id), status=status, headers=headers)
+    return JsonResponse(body(status, **said, request_id=request_id), status=status, headers=headers)
 
 
 def _read(error: Exception) -> tuple[int, dict[str, Any], dict[str, str]]:

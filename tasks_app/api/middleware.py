@@ -41,7 +41,7 @@ def _begin(request: Any) -> None:
 
 
 def _end(request: Any, response: HttpResponse) -> HttpResponse:
-    if _is_api(request) and response.status_code >= 400 and not hasattr(response, "accepted_renderer"):
+    if _is_api(request) and response.status_code >= 400:
         is_ours = response.headers.get("Content-Type", "").startswith("application/json")
         if not is_ours:
             words = _WORDS.get(response.status_code, "The request failed. It has been logged under this request id.")

@@ -66,7 +66,7 @@ class RunBody(Body):
     queue: Text | None = Field(None, max_length=63)
     project: Text | None = Field(None, max_length=100)
     resource: ResourceRef | None = None
-    delay_s: float | None = Field(None, ge=0, le=366 * 86_400)
+    delay_s: float | None = Field(None, ge=0, le=366 * 86_400, strict=True)
     run_at: Instant | None = None
     parent_task: Text | None = Field(None, max_length=100)
     max_attempts: int | None = Field(None, ge=1, le=100, strict=True)

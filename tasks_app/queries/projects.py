@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
-from tasks_app.domain import ids
+from tasks_app.domain import ids, jsonsafe
 from tasks_app.domain.errors import NotFound
 from tasks_app.domain.principal import Principal
 from tasks_app.models import Project
@@ -38,6 +38,8 @@ def find(principal: Principal, name: str) -> Project:
     given = Q(slug=name)
     if name.startswith(f"{ids.PREFIXES['project']}_"):
         given = Q(id=ids.from_text("project", name))
+    if jsonsafe.text_problem(name):
+        raise NotFound("project", name)
     found = Project.objects.filter(given, organization_id=principal.organization_id).first()
     if found is None:
         raise NotFound("project", name)

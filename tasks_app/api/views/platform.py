@@ -5,7 +5,7 @@ from __future__ import annotations
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from tasks_app.api.base import ApiView, answer, listed, uuid_of
+from tasks_app.api.base import ApiView, answer, listed, text_of, uuid_of
 from tasks_app.api.represent.events import EventList, EventOut, event_out
 from tasks_app.api.represent.platform import (
     AuditList,
@@ -39,23 +39,23 @@ class Queues(ApiView):
 class QueueItem(ApiView):
     @documented("Read a queue with its load", QueueOut, errors=(404,))
     def get(self, request: Request, name: str) -> Response:
-        return answer(queue_out(queues.get(self.principal, name)))
+        return answer(queue_out(queues.get(self.principal, text_of("queue", name))))
 
 
 class QueuePause(ApiView):
     @documented("Hand out nothing from a queue", QueueOut, request=PauseBody, errors=(404, 409))
     def post(self, request: Request, name: str) -> Response:
         body = self.body(PauseBody)
-        verbs.pause(self.principal, name, body.reason, until=body.until)
-        return answer(queue_out(queues.get(self.principal, name)))
+        verbs.pause(self.principal, text_of("queue", name), body.reason, until=body.until)
+        return answer(queue_out(queues.get(self.principal, text_of("queue", name))))
 
 
 class QueueResume(ApiView):
     @documented("Hand out work from a queue again", QueueOut, request=Body, errors=(404, 409))
     def post(self, request: Request, name: str) -> Response:
         self.body(Body)
-        verbs.resume(self.principal, name)
-        return answer(queue_out(queues.get(self.principal, name)))
+        verbs.resume(self.principal, text_of("queue", name))
+        return answer(queue_out(queues.get(self.principal, text_of("queue", name))))
 
 
 class Workers(ApiView):

@@ -6,9 +6,10 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from tasks_app.domain import jsonsafe
+from tasks_app.queries.fields import Instant
 
 
 def _storable(text: str) -> str:
@@ -43,8 +44,10 @@ class TaskSpec(BaseModel):
     queue: Text | None = Field(None, max_length=63, description="Instead of the action's own queue.")
     project: Text | None = Field(None, max_length=100, description="Id or slug of a project.")
     resource: ResourceRef | None = None
-    delay_s: float | None = Field(None, ge=0, le=366 * 86_400, description="Seconds to wait before it may run.")
-    run_at: AwareDatetime | None = Field(None, description="Not before this instant (with an offset).")
+    delay_s: float | None = Field(
+        None, ge=0, le=366 * 86_400, strict=True, description="Seconds to wait before it may run."
+    )
+    run_at: Instant | None = Field(None, description="Not before this instant (with an offset).")
     parent_task: Text | None = Field(None, max_length=100)
     max_attempts: int | None = Field(None, ge=1, le=100, strict=True, description="Instead of the action's own limit.")
     correlation_id: Text | None = Field(None, min_length=1, max_length=128)
