@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import SplitResult, urljoin, urlsplit, urlunsplit
+from functools import lru_cache
+from urllib.parse import urljoin, urlsplit, urlunsplit
 
 import idna
 
@@ -13,6 +14,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _IN_PATH = _UNRESERVED | frozenset(b"!$&'()*+,;=:@/")
 _IN_QUERY = _IN_PATH | frozenset(b"?[]|")
+_PLAIN = re.compile(r"[A-Za-z0-9._~/=&-]*")  # allowed in a path as in a query
 _HEX = frozenset(b"0123456789abcdefABCDEF")
 _DROPPED = re.compile(r"[\t\r\n]")
 # Blanks and control characters around a URL in HTML mean nothing.
@@ -34,15 +36,21 @@ def normalise(url: str, base: str | None = None) -> str | None:
     Lower-case scheme and host (IDNA), no default port, no user name, no fragment, dot segments resolved, percent
     signs upper case and only where needed, no session or campaign parameters. Applying it twice changes nothing.
     """
-    text = _DROPPED.sub("", url.strip(_AROUND))
+    text = _forward_slashes(_DROPPED.sub("", url.strip(_AROUND)))
     if len(text) > 2 * MAX_LENGTH:
         return None
     try:
-        parts = urlsplit(urljoin(base, _forward_slashes(text)) if base else _forward_slashes(text))
-        scheme, port = parts.scheme.lower(), parts.port
-        host = _host(parts.hostname or "")
+        return _normalise_full(urljoin(base, text) if base else text)
     except (ValueError, UnicodeError):
         return None
+
+
+# Pages of a site share most of their links, so a small cache saves most of the work.
+@lru_cache(maxsize=4_096)
+def _normalise_full(text: str) -> str | None:
+    parts = urlsplit(text)
+    scheme, port = parts.scheme.lower(), parts.port
+    host = _host(parts.hostname or "")
     if scheme not in DEFAULT_PORTS or not host or port == 0:
         return None
     netloc = host if port in {None, DEFAULT_PORTS[scheme]} else f"{host}:{port}"
@@ -68,6 +76,8 @@ def _host(host: str) -> str | None:
 
 
 def _percent(text: str, plain: frozenset[int]) -> str:
+    if _PLAIN.fullmatch(text):
+        return text
     raw = text.encode("utf-8", "replace")
     out: list[str] = []
     i = 0
@@ -110,11 +120,11 @@ class Site:
     """
 
     def __init__(self, start: str, include_subdomains: bool = False) -> None:
-        self._places = {_place(urlsplit(start))}
-        self._parent = _without_www(_place(urlsplit(start))[0]) if include_subdomains else None
+        self._places = {_place(start)}
+        self._parent = _without_www(_place(start)[0]) if include_subdomains else None
 
     def __contains__(self, url: str) -> bool:
-        host, port = _place(urlsplit(url))
+        host, port = _place(url)
         if (host, port) in self._places:
             return True
         if self._parent is None:
@@ -123,14 +133,16 @@ class Site:
 
     def adopt(self, url: str) -> bool:
         """Take in the host ``url`` when it differs from the start's by ``www.`` only; says whether it did."""
-        host, port = _place(urlsplit(url))
+        host, port = _place(url)
         if any(_without_www(host) == _without_www(known) and port == at for known, at in self._places):
             self._places.add((host, port))
             return True
         return False
 
 
-def _place(parts: SplitResult) -> tuple[str, int | None]:
+@lru_cache(maxsize=4_096)
+def _place(url: str) -> tuple[str, int | None]:
+    parts = urlsplit(url)
     port = None if parts.port in {None, DEFAULT_PORTS.get(parts.scheme)} else parts.port
     return parts.hostname or "", port
 
