@@ -130,6 +130,10 @@ class Plan:
         """The address of a child that has a port; empty when it has none."""
         return f"http://127.0.0.1:{self.ports[name]}" if name in self.ports else ""
 
+    def check_port(self) -> None:
+        """Take the web port now. StackError when one was asked for that is taken: better before all the work."""
+        self._port("web")
+
     def _port(self, name: str) -> int:
         """The port of a child. It is kept over restarts, because others have been told of it."""
         if name not in self.ports:

@@ -21,7 +21,7 @@ from devos.stack.process import Command
 from devos.stack.servers import VALKEY_TRIES, only_one
 from devos.stack.valkey import Valkey
 
-READY_TIMEOUT_S = 120.0
+READY_TIMEOUT_S = 150.0
 ONE_SHOT_TIMEOUT_S = 300.0
 FIRST_TASK_TIMEOUT_S = 60.0
 # A child that ends this often before READY will not come up.
@@ -70,6 +70,7 @@ class Supervisor:
     def _start(self) -> None:
         for name in runfile.clear_leftovers(self._options.home):
             self._console.say(f"Ended {name}, left by a DevOS that was killed.")
+        self._plan.check_port()
         self._plan.database_url = os.environ.get("DATABASE_URL") or self._start_postgres()
         self._plan.redis_url = os.environ.get("REDIS_URL") or self._start_valkey()
         self._check_external()

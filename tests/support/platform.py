@@ -15,7 +15,7 @@ import requests
 from tests.support.waiting import until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-UP_TIMEOUT_S = 120.0
+UP_TIMEOUT_S = 160.0
 DOWN_TIMEOUT_S = 60.0
 
 
