@@ -25,8 +25,7 @@ def local() -> Client:
 
     Whoever can read the database's address owns the platform already, so no key is asked for.
     """
-    _servers_are_known()
-    _setup_django()
+    prepare()
     import requests
     from django.conf import settings
     from django.core.handlers.wsgi import WSGIHandler
@@ -46,6 +45,12 @@ def local() -> Client:
     base_url = f"http://{_host(settings.ALLOWED_HOSTS)}"
     session.mount(base_url, adapter)
     return Client(session, base_url, "The platform on this machine")
+
+
+def prepare() -> None:
+    """Make Django usable in this process. Raises `NotReachable` when nothing runs here."""
+    _servers_are_known()
+    _setup_django()
 
 
 def _servers_are_known() -> None:

@@ -88,6 +88,7 @@ class WorkLoop:
     slot: int
     watcher: Watcher | None = None
     each: bool = False
+    busy: bool = False
     _average_ms: dict[str, float] = field(default_factory=dict)
     _batch: dict[str, int] = field(default_factory=dict)
     _group: list[Finished] = field(default_factory=list)
@@ -96,7 +97,7 @@ class WorkLoop:
     def turn(self, queue: str) -> int:
         """Work on ``queue`` for a while; returns how many jobs were run. Rings before it ends when work may remain."""
         ends_at = time.monotonic() + settings.DEVOS.turn_s
-        done, rung = 0, False
+        done, rung, self.busy = 0, False, True
         try:
             while not self.slots.stopping:
                 limit = 1 if self.each else self._batch.get(queue, 1)
@@ -116,6 +117,7 @@ class WorkLoop:
             log.warning("work.database_away", queue=queue, error=str(error))
             connections[sql.RUNTIME].close()
         finally:
+            self.busy = False
             self.slots.release(self.slot)
             if self.watcher:
                 self.watcher.flush()

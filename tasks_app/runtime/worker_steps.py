@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 import threading
 from typing import Any
 from uuid import UUID
@@ -74,6 +75,14 @@ def _on_shutting_down(**kwargs: Any) -> None:
 def _on_process_init(**kwargs: Any) -> None:
     os.setpgid(0, 0)  # so that a kill takes along what an action has started
     process.die_with_parent()
+    signal.signal(signal.SIGTERM, _on_term)
+
+
+def _on_term(*_: Any) -> None:
+    # Some supervisors send TERM to every process. While a job runs the parent alone decides: raising here would end
+    # the job as if its action had failed.
+    if not (hasattr(_local, "loop") and _local.loop.busy):
+        raise SystemExit(0)
 
 
 def run_turn(queue: str) -> int:

@@ -1,0 +1,1 @@
+"""Measuring an installation: `devos bench`."""
