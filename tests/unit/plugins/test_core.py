@@ -111,7 +111,7 @@ def test_spin_holds_the_lock_and_is_deaf_to_signals():
         signal.signal(signal.SIGALRM, before)
         stop.set()
         thread.join()
-    assert output.held_s == pytest.approx(seconds, rel=0.9)
+    assert output.held_s >= seconds / 2  # a busy machine makes it longer
     assert max(gaps) >= output.held_s * 0.9
     assert alarms[0] - started >= output.held_s * 0.9
 
