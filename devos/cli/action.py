@@ -18,7 +18,7 @@ _ACTION = "devos.cli.action"
 class ActionGroup(TyperGroup):
     """`devos action <id>` is `devos action run <id>`: what is no command here is the id of an action."""
 
-    def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args[0] not in self.commands and not args[0].startswith("-"):
             args = ["run", *args]
         if args[0] == "run":
@@ -29,7 +29,7 @@ class ActionGroup(TyperGroup):
 class RunCommand(DevosCommand):
     """Its help ends with the input of the action that is named, when the platform can be asked."""
 
-    def format_epilog(self, ctx: typer.Context, formatter: Any) -> None:
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
         super().format_epilog(ctx, formatter)
         action = ctx.meta.get(_ACTION)
         if not action:
@@ -133,10 +133,8 @@ def show(ctx: typer.Context, action: Annotated[str, typer.Argument(metavar="ACTI
     )
     if found.get("description"):
         typer.echo(f"\n{output.clean(found['description'])}")
-    columns = [
-        output.Column("INPUT", lambda row: row[0], "id"),
-        output.Column("TYPE", lambda row: row[1]),
-        output.Column("NOTE", lambda row: row[2]),
-    ]
+    columns = [output.Column("INPUT", "name", "id"), output.Column("TYPE", "type"), output.Column("NOTE", "note")]
+    described = inputs.describe(found.get("input_schema") or {})
+    rows = [{"name": name, "type": kind, "note": note} for name, kind, note in described]
     typer.echo("")
-    output.table(inputs.describe(found.get("input_schema") or {}), columns, "It takes no input.")
+    output.table(rows, columns, "It takes no input.")

@@ -42,21 +42,21 @@ def nouns() -> dict[str, str]:
 class RootGroup(TyperGroup):
     """Loads the module of a noun when it is called for."""
 
-    def list_commands(self, ctx: typer.Context) -> list[str]:
+    def list_commands(self, ctx: Any) -> list[str]:
         return list(nouns())
 
-    def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in nouns():
             return None
         if cmd_name not in self.commands:
             self.commands[cmd_name] = load(cmd_name)
         return self.commands[cmd_name]
 
-    def format_commands(self, ctx: typer.Context, formatter: Any) -> None:
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(nouns().items()))
 
-    def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         try:
             return super().resolve_command(ctx, args)
         except UsageError as error:
@@ -102,7 +102,7 @@ def _root(
         raise typer.Exit(0)
 
 
-def command() -> TyperGroup:
+def command() -> Any:
     """The click command of everything."""
     root = typer.main.get_command(app)
     root.params.extend(shared_options())

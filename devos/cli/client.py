@@ -29,6 +29,11 @@ class Client:
         """The JSON at ``/api/<path>``; parameters that are None or empty are left out."""
         return self._call("GET", path, params={k: v for k, v in params.items() if v not in (None, "", [], ())})
 
+    def one(self, *path: str) -> dict[str, Any]:
+        """The single thing at ``/api/<path>``."""
+        found: dict[str, Any] = self.get(*path)
+        return found
+
     def post(self, *path: str, body: Any = None, headers: dict[str, str] | None = None) -> Any:
         """POST ``body`` as JSON; the JSON of the answer, or None when it has no body."""
         try:

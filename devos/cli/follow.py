@@ -109,7 +109,7 @@ def _poll(client: Client, task_id: str, view: View | None, timeout_s: float | No
     while True:
         try:
             # The task first: log lines written before it ended are then all there.
-            task = client.get("tasks", task_id)
+            task = client.one("tasks", task_id)
             lines = list(logs.new()) if logs else []
         except NotReachable as error:
             away_since = _still_away(error, away_since, view)

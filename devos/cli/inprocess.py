@@ -87,7 +87,7 @@ class InProcessAdapter(BaseAdapter):
         response.raw = raw
         response.url = str(request.url)
         response.request = request
-        response.reason = raw.reason
+        response.reason = str(raw.reason)
         return response
 
     def close(self) -> None:

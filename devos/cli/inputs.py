@@ -106,7 +106,8 @@ def _put(target: dict[str, Any], key: str, text: str, root: Schema, action: str,
 def _repeated(before: Any, text: str, schema: Schema, root: Schema, key: str) -> list[Any]:
     if not isinstance(before, list):
         raise CliError(f"--input {key} is given twice, but takes one value.")
-    return before + convert(text, schema, root, key)
+    more = convert(text, schema, root, key)
+    return [*before, *(more if isinstance(more, list) else [more])]
 
 
 def _child(schema: Schema, part: str, root: Schema, action: str, path: str) -> Schema:
@@ -114,7 +115,8 @@ def _child(schema: Schema, part: str, root: Schema, action: str, path: str) -> S
     choices = alternatives(schema, root)
     for choice in choices:
         if part in choice.get("properties", {}):
-            return choice["properties"][part]
+            found: Schema = choice["properties"][part]
+            return found
     for choice in choices:
         extra = choice.get("additionalProperties", True)
         if not any(k in choice for k in ("type", "properties")) or (choice.get("type") == "object" and extra):
@@ -184,7 +186,10 @@ def _as_type(name: str, text: str, schema: Schema, root: Schema, key: str) -> tu
         if text.lstrip().startswith("["):
             return _is_json(text, list)
         # One item: giving the key several times adds up.
-        return True, [convert(text, schema.get("items", {}), root, key)]
+        try:
+            return True, [convert(text, schema.get("items", {}), root, key)]
+        except CliError:
+            return False, None
     if name == "object":
         return _is_json(text, dict)
     return _is_number(text, name)

@@ -195,7 +195,8 @@ def span(seconds: float) -> str:
 
 
 def milliseconds(value: float | None) -> str | None:
-    return None if value is None else span(value / 1000)
+    """A duration in milliseconds, for people."""
+    return None if value is None else f"{value:.0f}ms" if value < 1000 else span(value / 1000)
 
 
 def fields(pairs: list[tuple[str, Any]]) -> None:

@@ -88,38 +88,39 @@ def schema_of(client: Client, action: str) -> Row:
 def describe(client: Client, action: str) -> Row:
     """The action as the API shows it."""
     try:
-        return client.get("actions", action)
+        return client.one("actions", action)
     except ApiError as error:
         raise _with_similar(client, action, error) from error
 
 
 def _with_similar(client: Client, action: str, error: ApiError) -> ApiError:
-    if error.status == 404:
-        known = [row["id"] for row in client.items("actions")]
-        close = (
-            difflib.get_close_matches(action, known, 3, cutoff=0.75) or [name for name in known if action in name][:3]
-        )
-        if close:
-            error.message += f" Did you mean {' or '.join(close)}?"
+    """The error, with the names that may have been meant when it is about an unknown action."""
+    if error.status != 404:
+        return error
+    known = [row["id"] for row in client.items("actions")]
+    similar = difflib.get_close_matches(action, known, 3, cutoff=0.75) or [name for name in known if action in name][:3]
+    if similar and action not in known:
+        error.message += f" Did you mean {' or '.join(similar)}?"
     return error
 
 
 def submit(client: Client, wanted: Wanted) -> Row:
     """Make the task, and return it as the API does."""
-    body = {"type": wanted.action, "input": wanted.input(client), **wanted.spec}
-    try:
-        return client.post("tasks", body=body, headers=wanted.headers())
-    except ApiError as error:
-        raise _with_similar(client, wanted.action, error) from error
+    return _send(client, wanted, ["tasks"], {"type": wanted.action, **wanted.spec})
 
 
 def run_sync(client: Client, wanted: Wanted) -> Row:
     """Run the action within the request; the answer of the API."""
-    body = {"input": wanted.input(client), "mode": "sync"}
+    return _send(client, wanted, ["actions", wanted.action], {"mode": "sync"})
+
+
+def _send(client: Client, wanted: Wanted, path: list[str], body: Row) -> Row:
+    body["input"] = wanted.input(client)
     try:
-        return client.post("actions", wanted.action, body=body, headers=wanted.headers())
+        answer: Row = client.post(*path, body=body, headers=wanted.headers())
     except ApiError as error:
         raise _with_similar(client, wanted.action, error) from error
+    return answer
 
 
 def watch(client: Client, task_id: str, as_json: bool, quiet: bool = False, timeout_s: float | None = None) -> Row:

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from devos.cli import main
-
-from .loopback import KEY, Platform
+from tests.unit.cli.loopback import KEY, Platform
 
 
 @dataclass

@@ -15,6 +15,7 @@ SCHEMA = {
         "choice": {"enum": ["a", "b"], "type": "string"},
         "level": {"enum": [1, 2]},
         "either": {"type": ["integer", "string"]},
+        "list_or_text": {"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "string"}]},
         "any": {},
         "free": {"type": "object", "additionalProperties": True},
         "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
