@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import pairwise
 
 import pytest
 
@@ -89,7 +90,7 @@ def test_bad_input_is_named(action, value, field):
 
 
 def test_spin_holds_the_lock_and_is_deaf_to_signals():
-    """A thread that wants to tick every millisecond, and an alarm, both have to wait for the end."""
+    """A thread that wants to tick every millisecond, and an alarm clock, both have to wait for the end."""
     seconds = 0.4
     gaps, stop, alarms = [], threading.Event(), []
 
@@ -102,8 +103,8 @@ def test_spin_holds_the_lock_and_is_deaf_to_signals():
     thread = threading.Thread(target=tick)
     thread.start()
     before = signal.signal(signal.SIGALRM, lambda *_: alarms.append(time.monotonic()))
-    signal.setitimer(signal.ITIMER_REAL, 0.05)
-    started = time.monotonic()
+    alarms.append(time.monotonic())
+    signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
     try:
         output = run_action(spin, {"seconds": seconds})
     finally:
@@ -113,7 +114,7 @@ def test_spin_holds_the_lock_and_is_deaf_to_signals():
         thread.join()
     assert output.held_s >= seconds / 2  # a busy machine makes it longer
     assert max(gaps) >= output.held_s * 0.9
-    assert alarms[0] - started >= output.held_s * 0.9
+    assert max(later - one for one, later in pairwise(alarms)) >= output.held_s * 0.9
 
 
 def test_crash_kills_its_process():
