@@ -36,6 +36,15 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
     inlines = (MembershipInline,)
+    # Memberships decide what a user may do on the desk; a wide picker of model permissions would only mislead.
+    filter_horizontal = ()
+    fieldsets = (
+        (None, {"fields": ("username", "password")}),
+        ("Person", {"fields": ("first_name", "last_name", "email")}),
+        ("Access", {"fields": ("is_active", "is_staff", "is_superuser", "groups")}),
+        ("Dates", {"fields": ("last_login", "date_joined")}),
+    )
+    readonly_fields = ("last_login", "date_joined")
     list_per_page = 25
     show_full_result_count = False
     list_filter_submit = True

@@ -15,7 +15,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from unfold.admin import ModelAdmin
 
-from tasks_app.admin.changelist import KeysetChangeList
+from tasks_app.admin.changelist import DeskChangeList, KeysetChangeList
 from tasks_app.admin.filters import OrganizationFilter, id_of
 from tasks_app.admin.principal import desk_of, may
 
@@ -34,6 +34,9 @@ class DeskAdmin(ModelAdmin):
     list_disable_select_all = True
     show_facets = admin.ShowFacets.NEVER
     organization_field: ClassVar[str | None] = "organization_id"
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return DeskChangeList
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)

@@ -17,8 +17,9 @@ from django.utils.functional import cached_property
 from unfold.views import ChangeList
 
 from tasks_app.domain import jsonsafe
+from tasks_app.templatetags.desk import crumb
 
-WINDOW = 100_000
+WINDOW = 50_000
 COUNT_MAX = 1_000
 AFTER, BEFORE = "after", "before"
 
@@ -40,7 +41,15 @@ def _cursor(text: str | None) -> UUID | None:
         return None
 
 
-class KeysetChangeList(ChangeList):
+class DeskChangeList(ChangeList):
+    """Says what the page holds instead of asking to select something."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.title = crumb(self.opts.verbose_name_plural)
+
+
+class KeysetChangeList(DeskChangeList):
     """``after``/``before`` in the query string hold the id next to the page that is asked for.
 
     ``model_admin`` is a `tasks_app.admin.base.RuntimeAdmin`. Parameters no filter of it reads are ignored.
@@ -50,8 +59,7 @@ class KeysetChangeList(ChangeList):
     newer_url = ""
     further_url = ""
     count_text = ""
-    windowed = False
-    window_size = WINDOW
+    cut_at_text = ""
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: list[str | None] | None = None) -> QuerySet:
         known = self.model_admin.known_parameters()
@@ -71,15 +79,16 @@ class KeysetChangeList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         after, before = _cursor(request.GET.get(AFTER)), _cursor(request.GET.get(BEFORE))
         used = {key for key, items in self.filter_params.items() if any(items)}
-        self.windowed = not self.model_admin.is_indexed(request, used)
+        windowed = not self.model_admin.is_indexed(request, used)
         rows, floor = self.queryset, None
-        if self.windowed and before is None:
+        if windowed and before is None:
             floor = self._floor(request, after)
             rows = rows if floor is None else rows.filter(pk__gte=floor)
+        self.cut_at_text = f"{WINDOW:,}" if floor is not None else ""
         found, has_newer = self._page(rows, after, before)
         shown = found[: self.list_per_page]
         self._link(shown, len(found) > len(shown) or before is not None, has_newer, floor)
-        if not (self.windowed or after or before):
+        if not (windowed or after or before):
             self.count_text = self._bounded_count(rows)
         self.result_list = self.model_admin.prepare_rows(request, shown)
         self.result_count = self.full_result_count = len(shown)
@@ -117,7 +126,7 @@ class KeysetChangeList(ChangeList):
         return f"{seen:,}" if seen <= COUNT_MAX else f"more than {COUNT_MAX:,}"
 
 
-class PlainChangeList(ChangeList):
+class PlainChangeList(DeskChangeList):
     """An ordinary list, for tables of a few rows; `prepare_rows` attaches what its columns need."""
 
     def get_results(self, request: HttpRequest) -> None:

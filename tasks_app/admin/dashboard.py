@@ -15,6 +15,7 @@ from tasks_app.queries import dashboard as queries
 # Everybody who looks shares one reading of the numbers for this long.
 KEPT_S = 2
 BADGES_KEPT_S = 5
+MINUTES_KEPT_S = 3_700
 TABLES = ("queues", "workers", "failures", "slowest")
 
 
@@ -27,8 +28,28 @@ def _key(request: HttpRequest, name: str) -> str:
     return f"desk-{name}-{'all' if ids is None else '-'.join(sorted(str(i) for i in ids))[:180]}"
 
 
+def _snapshot(request: HttpRequest) -> dict[str, Any]:
+    """The numbers; minutes too busy to count again are filled in from when they were counted."""
+    found = queries.snapshot(_scope(request))
+    known: dict[Any, dict[str, Any]] = cached.get_or_make(_key(request, "minutes"), MINUTES_KEPT_S, dict)
+    for row in found["per_minute"]:
+        earlier = known.get(row["minute"])
+        if row["minute"] < found["complete_from"] and earlier:
+            row.update(earlier)
+    hour = {row["minute"]: row for row in found["per_minute"] if row["minute"] >= found["complete_from"]}
+    cached.put(_key(request, "minutes"), {**_young(known, found["per_minute"][0]["minute"]), **hour}, MINUTES_KEPT_S)
+    found["sampled"] = any(
+        row["minute"] < found["complete_from"] and row["minute"] not in known for row in found["per_minute"]
+    )
+    return found
+
+
+def _young(minutes: dict[Any, dict[str, Any]], first: Any) -> dict[Any, dict[str, Any]]:
+    return {minute: row for minute, row in minutes.items() if minute >= first}
+
+
 def _numbers(request: HttpRequest) -> dict[str, Any]:
-    found = cached.get_or_make(_key(request, "dashboard"), KEPT_S, lambda: queries.snapshot(_scope(request)))
+    found = cached.get_or_make(_key(request, "dashboard"), KEPT_S, lambda: _snapshot(request))
     hour = found["per_minute"]
     done = sum(row["completed"] for row in hour)
     failed = sum(row["failed"] for row in hour)

@@ -7,13 +7,14 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Prefetch, prefetch_related_objects
 from django.utils.dateparse import parse_datetime
 
 from tasks_app.domain import clock, jsonsafe
 from tasks_app.models import Event, Execution, ExecutionLog, Job, Task, TaskLog, Worker
+from tasks_app.queries.dashboard import read_rows
 
 ATTEMPTS_SHOWN = 50
+JOBS_SHOWN = 50
 LOG_LINES_SHOWN = 300
 EVENTS_SHOWN = 100
 
@@ -25,13 +26,37 @@ def text(value: str) -> str:
 
 def took(started: datetime | None, ended: datetime | None) -> float | None:
     """Seconds from start to end, or until now; None before the start."""
-    return ((ended or clock.now()) - started).total_seconds() if started else None
+    return max(0.0, ((ended or clock.now()) - started).total_seconds()) if started else None
+
+
+# A task has few jobs as a rule, but may have very many: no page reads more than these, and none sorts them all.
+_JOBS_OF_TASKS = """
+select j.task_id, j.status, j.progress, j.attempt from unnest(%(tasks)s::uuid[]) as t (id)
+cross join lateral (select * from jobs where task_id = t.id limit 10) j
+"""
 
 
 def attach_jobs(tasks: Sequence[Task]) -> None:
-    """Read the jobs of these tasks in one statement, without their large values."""
-    fields = ("task_id", "status", "progress", "attempt", "uncounted", "max_attempts", "queue_id")
-    prefetch_related_objects(list(tasks), Prefetch("jobs", Job.objects.only(*fields).order_by("id")))
+    """Set ``progress`` (of the first job that reports any) and ``attempts`` on each task: one statement."""
+    by_id = {task.id: task for task in tasks}
+    for task in tasks:
+        task.progress, task.attempts = None, 0  # type: ignore[attr-defined]
+    for row in read_rows(_JOBS_OF_TASKS, {"tasks": list(by_id)}) if by_id else ():
+        task = by_id[row["task_id"]]
+        task.attempts += row["attempt"]  # type: ignore[attr-defined]
+        if row["progress"] and task.progress is None:  # type: ignore[attr-defined]
+            task.progress = row["progress"]  # type: ignore[attr-defined]
+
+
+def jobs_of(task_id: UUID) -> list[Job]:
+    """The jobs of a task, without their large values; no more than `JOBS_SHOWN`."""
+    found = Job.objects.filter(task_id=task_id).defer("input", "output", "checkpoint")
+    return sorted(found[:JOBS_SHOWN], key=lambda job: job.id)
+
+
+def job_ids(task_id: UUID) -> list[UUID]:
+    """The ids of the jobs of a task; no more than `JOBS_SHOWN`."""
+    return list(Job.objects.filter(task_id=task_id).values_list("id", flat=True)[:JOBS_SHOWN])
 
 
 def attempts(job_ids: Sequence[UUID]) -> list[Execution]:

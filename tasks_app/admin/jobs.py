@@ -64,6 +64,7 @@ class JobAdmin(VerbsMixin, RuntimeAdmin):
             run=_cancel,
             offered=lambda job: job.status not in JOB_FINAL,
             danger=True,
+            press="Yes, cancel it",
         ),
         Verb(
             name="retry",

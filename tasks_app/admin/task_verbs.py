@@ -104,6 +104,7 @@ VERBS = (
         run=_cancel,
         offered=lambda task: task.status not in TASK_FINAL,
         danger=True,
+        press="Yes, cancel it",
     ),
     Verb(
         name="retry",
@@ -134,6 +135,7 @@ VERBS = (
         permission="tasks.write",
         run=_priority,
         form_class=PriorityForm,
+        press="Set the priority",
         offered=lambda task: task.status not in TASK_FINAL,
     ),
 )

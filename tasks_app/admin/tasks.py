@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Prefetch, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from unfold.decorators import display as column
@@ -24,12 +24,11 @@ from tasks_app.admin.filters import (
 from tasks_app.admin.task_verbs import VERBS
 from tasks_app.admin.verbs import VerbsMixin
 from tasks_app.domain.states import TASK_FINAL, TaskStatus
-from tasks_app.models import Job, Task
+from tasks_app.models import Task
 from tasks_app.queries import actors
 from tasks_app.templatetags import desk as display
 
 CHILDREN_SHOWN = 50
-_OF_JOBS = Job.objects.only("task_id", "status", "progress", "attempt", "uncounted", "max_attempts", "queue_id")
 
 
 @admin.register(Task)
@@ -85,10 +84,9 @@ class TaskAdmin(VerbsMixin, RuntimeAdmin):
 
     @column(description="Progress")
     def progress_column(self, task: Task) -> SafeString | str:
-        for job in task.jobs.all():
-            if task.status not in TASK_FINAL and job.progress:
-                return display.progress_bar(job.progress, small=True)
-        attempts = sum(job.attempt for job in task.jobs.all())
+        if task.status not in TASK_FINAL and task.progress:  # type: ignore[attr-defined]
+            return display.progress_bar(task.progress, small=True)  # type: ignore[attr-defined]
+        attempts = task.attempts  # type: ignore[attr-defined]
         return f"{attempts} attempt{'' if attempts == 1 else 's'}" if attempts else display.DASH
 
     @column(description="Project")
@@ -139,10 +137,6 @@ class TaskAdmin(VerbsMixin, RuntimeAdmin):
 
     # -- page
 
-    def page_queryset(self, request: HttpRequest) -> QuerySet:
-        jobs = Job.objects.defer("input", "output", "checkpoint").order_by("id")
-        return super().page_queryset(request).prefetch_related(Prefetch("jobs", jobs))
-
     def page_title(self, row: Task) -> str:
         return row.name or row.type
 
@@ -150,7 +144,7 @@ class TaskAdmin(VerbsMixin, RuntimeAdmin):
         return row.status not in TASK_FINAL
 
     def row_context(self, request: HttpRequest, row: Task) -> dict[str, Any]:
-        jobs = list(row.jobs.all())
+        jobs = history.jobs_of(row.id)
         return {
             "jobs": jobs,
             "job": jobs[0] if jobs else None,
@@ -163,7 +157,7 @@ class TaskAdmin(VerbsMixin, RuntimeAdmin):
 
     def tab_context(self, request: HttpRequest, row: Task, tab: str) -> dict[str, Any]:
         if tab in {"overview", "progress", "executions"}:
-            attempts = history.attempts([job.id for job in row.jobs.all()])
+            attempts = history.attempts(history.job_ids(row.id))
             context: dict[str, Any] = {"executions": attempts, "timeline": history.timeline(attempts, row.created_at)}
             if tab == "overview":
                 replays = Task.objects.filter(replay_of_id=row.id).order_by("-id")
@@ -171,7 +165,7 @@ class TaskAdmin(VerbsMixin, RuntimeAdmin):
                 context["has_children"] = Task.objects.filter(parent_task_id=row.id).exists()
             return context
         if tab == "logs":
-            attempts = history.attempts([job.id for job in row.jobs.all()])
+            attempts = history.attempts(history.job_ids(row.id))
             return history.logs(attempts, task_id=row.id)
         if tab == "events":
             return {"events": history.events(task_id=row.id)}

@@ -46,6 +46,7 @@ class Verb:
     """``run(principal, row, cleaned)`` calls a service and returns what to tell, and optionally where to go.
 
     ``offered(row)`` says whether the verb makes sense now: only for what the page shows, the service decides.
+    ``press`` is on the button that confirms.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Verb:
     offered: Callable[[Any], bool] = lambda row: True
     form_class: type[ReasonForm] = ReasonForm
     danger: bool = False
+    press: str = ""
 
 
 def _subject(row: Any) -> dict[str, Any]:

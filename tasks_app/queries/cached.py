@@ -19,11 +19,16 @@ def get_or_make(key: str, kept_s: int, make: Callable[[], T]) -> T:
         return make()
     if found is None:
         found = make()
-        try:
-            cache.set(key, found, kept_s)
-        except RedisError:
-            pass
+        put(key, found, kept_s)
     return found
+
+
+def put(key: str, value: object, kept_s: int) -> None:
+    """Keep ``value`` for ``kept_s`` seconds, if the cache is there."""
+    try:
+        cache.set(key, value, kept_s)
+    except RedisError:
+        pass
 
 
 def count_up(key: str, within_s: int) -> int:

@@ -20,7 +20,7 @@ from tasks_app.domain import clock, ids
 MINUTES = 60
 # Executions that started this long before the hour shown and ended inside it are counted too.
 START_MARGIN = timedelta(hours=1)
-SAMPLE_MAX = 100_000
+SAMPLE_MAX = 25_000
 BACKLOG_MAX = 100_000
 OPEN_MAX = 10_000
 ROWS_MAX = 8
@@ -50,7 +50,8 @@ class Scope:
         return {} if known is None else {"org": known[0]} if len(known) == 1 else {"orgs": known}
 
 
-def _rows(statement: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+def read_rows(statement: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+    """Rows of a raw statement as dicts, JSON parsed."""
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
         columns = cursor.description or ()
@@ -63,12 +64,11 @@ def _value(type_code: int, item: Any) -> Any:
 
 
 RECENT = """
-recent as materialized (
-  select * from (
-    select status, action_id, completed_at, duration_ms, error ->> 'code' as code
-    from executions where {scope} and id >= %(from_id)s order by id desc limit %(sample)s
-  ) newest where completed_at >= %(since)s
-)"""
+newest as materialized (
+  select status, action_id, started_at, completed_at, duration_ms, error ->> 'code' as code
+  from executions where {scope} and id >= %(from_id)s order by id desc limit %(sample)s
+),
+recent as (select * from newest where completed_at >= %(since)s)"""
 
 THROUGHPUT = (
     "with "
@@ -92,19 +92,20 @@ select
   (select coalesce(jsonb_agg(to_jsonb(m) order by m.minute), '[]') from per_minute m) as per_minute,
   (select coalesce(jsonb_agg(to_jsonb(f) order by f.times desc, f.last_at desc), '[]') from failures f) as failures,
   (select coalesce(jsonb_agg(to_jsonb(s) order by s.p95_ms desc), '[]') from slowest s) as slowest,
-  (select count(*) from recent) as seen
+  (select count(*) from newest) as seen, (select min(started_at) from newest) as oldest
 """
 )
 
 
 def executions_of_last_hour(scope: Scope) -> dict[str, Any]:
-    """``{"per_minute": [{minute, completed, failed}], "failures", "slowest", "sampled"}`` of the last hour.
+    """``{"per_minute": [{minute, completed, failed}], "failures", "slowest", "complete_from"}`` of the last hour.
 
-    Looks at no more than the newest `SAMPLE_MAX` executions; ``sampled`` says that there were more.
+    Looks at no more than the newest `SAMPLE_MAX` executions. ``complete_from`` is the first minute that is counted to
+    its end: later than the first one when there were more.
     """
     since = (clock.now() - timedelta(minutes=MINUTES - 1)).replace(second=0, microsecond=0)
     statement = THROUGHPUT.format(scope=scope.sql())
-    found = _rows(
+    found = read_rows(
         statement,
         {
             **scope.parameters(),
@@ -124,7 +125,10 @@ def executions_of_last_hour(scope: Scope) -> dict[str, Any]:
         }
         for minute in minutes
     ]
-    found["sampled"] = found.pop("seen") >= SAMPLE_MAX
+    seen, oldest = found.pop("seen"), found.pop("oldest")
+    # Most executions end soon after they start; the slack covers those.
+    cut = seen >= SAMPLE_MAX and oldest is not None
+    found["complete_from"] = oldest.replace(second=0, microsecond=0) + timedelta(minutes=2) if cut else since
     for row in found["failures"]:
         row["last_at"] = datetime.fromisoformat(row["last_at"])
     return found
@@ -170,7 +174,7 @@ def queues() -> list[dict[str, Any]]:
     Queues and workers serve all organisations, so these are the numbers of the machine.
     """
     now = clock.now()
-    rows = _rows(QUEUES, {"backlog": BACKLOG_MAX + 1, "open": OPEN_MAX})
+    rows = read_rows(QUEUES, {"backlog": BACKLOG_MAX + 1, "open": OPEN_MAX})
     for row in rows:
         row["paused"] = row["paused_at"] is not None and (row["paused_until"] is None or row["paused_until"] > now)
         row["oldest_s"] = max(0.0, (now - row["oldest_since"]).total_seconds()) if row["oldest_since"] else None
@@ -195,7 +199,7 @@ def live_workers(scope: Scope) -> list[dict[str, Any]]:
     """Workers that were seen within a lease, with the jobs they run (only those of the scope are named)."""
     alive_since = clock.now() - timedelta(seconds=settings.DEVOS.lease_s)
     statement = WORKERS.format(scope=scope.sql())
-    rows = _rows(statement, {**scope.parameters(), "alive_since": alive_since})
+    rows = read_rows(statement, {**scope.parameters(), "alive_since": alive_since})
     for row in rows:
         row["public_id"] = ids.to_text("worker", row["id"])
         for job in row["jobs"]:
@@ -223,7 +227,7 @@ def open_numbers(scope: Scope) -> dict[str, int]:
         "bound": OPEN_MAX + 1,
         "from_id": first_id_at(clock.now() - timedelta(hours=1)),
     }
-    return _rows(OPEN.format(scope=scope.sql()), parameters)[0]
+    return read_rows(OPEN.format(scope=scope.sql()), parameters)[0]
 
 
 def snapshot(scope: Scope) -> dict[str, Any]:

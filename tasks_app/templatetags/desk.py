@@ -25,6 +25,8 @@ register = template.Library()
 
 DASH = "–"
 MASK = "••••••"
+_PREFIXES = frozenset(ids.PREFIXES.values())
+_ID_LENGTH = 26
 PRETTY_MAX = 200_000
 
 TONES = {
@@ -256,3 +258,16 @@ def one_line(value: Any) -> str:
 def actor_name(row: Any) -> str:
     """Who did it, for people."""
     return actors.name_of(row.actor_type, row.actor_id)
+
+
+_CRUMBS = {"dead letter jobs": "Dead letters", "api keys": "API keys", "organizations": "Organisations"}
+
+
+@register.filter
+def crumb(title: Any) -> str:
+    """A step of the path at the top: names begin with a capital, ids stay as they are and are cut to their end."""
+    text = str(title)
+    prefix, _, rest = text.partition("_")
+    if prefix in _PREFIXES and len(rest) == _ID_LENGTH:
+        return f"{prefix}_…{rest[-8:]}"
+    return _CRUMBS.get(text, text[:1].upper() + text[1:])

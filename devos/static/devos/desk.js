@@ -161,7 +161,34 @@
     plan();
   }
 
+  // -- keyboard: what the admin's looks make clickable without a button can be reached and pressed as well
+
+  const PRESSABLE = "[x-on\\:click]:not(a[href]):not(button):not(input):not(select):not(label):not(#changelist-filter-close)";
+
+  function makeReachable(root) {
+    for (const element of root.querySelectorAll(PRESSABLE)) {
+      if (element.hasAttribute("tabindex")) continue;
+      element.tabIndex = 0;
+      element.setAttribute("role", "button");
+      const icon = element.textContent.trim();
+      if (NAMES[icon] && !element.hasAttribute("aria-label")) element.setAttribute("aria-label", NAMES[icon]);
+    }
+  }
+
+  const NAMES = { dock_to_right: "Show or hide the menu", close: "Close", more_horiz: "More", more_vert: "More" };
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    if (event.target instanceof Element && event.target.matches('[role="button"]' + PRESSABLE)) {
+      event.preventDefault();
+      event.target.click();
+    }
+  });
+
   document.addEventListener("DOMContentLoaded", () => {
+    makeReachable(document);
+    const tab = document.querySelector(".d-tabs .is-active");
+    if (tab) tab.parentElement.scrollLeft = tab.offsetLeft - tab.parentElement.offsetLeft - 40;
     const series = byId("throughput-series");
     if (series) draw(JSON.parse(series.textContent));
     followTail(document);
