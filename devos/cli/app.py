@@ -6,6 +6,7 @@ A noun's module is imported when it is used, so that `devos --help` and completi
 from __future__ import annotations
 
 import importlib
+import io
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
@@ -113,6 +114,10 @@ def main(args: list[str] | None = None) -> NoReturn:
     """Run the command and exit with its code."""
     given = sys.argv[1:] if args is None else args
     as_json = "--json" in given
+    for stream in (sys.stdout, sys.stderr):
+        # Text that the terminal's encoding lacks, or an argument that is no text at all, must not end a command.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = command().main(args=given, prog_name="devos", standalone_mode=False)
     except CliError as error:

@@ -64,8 +64,8 @@ class Client:
                 return
 
     def _call(self, method: str, path: tuple[str, ...], **options: Any) -> Any:
-        url = "/".join([self.base_url, "api", *(quote(part, safe=".") for part in path)])
         try:
+            url = "/".join([self.base_url, "api", *(quote(part, safe=".") for part in path)])
             response = self.session.request(
                 method, url, timeout=(CONNECT_TIMEOUT_S, READ_TIMEOUT_S), allow_redirects=False, **options
             )
@@ -73,6 +73,8 @@ class Client:
             raise CliError(f"{self.base_url} is not an address of a server: {error}") from error
         except requests.exceptions.InvalidHeader as error:
             raise CliError(f"A value cannot be sent in a header: {error}") from error
+        except UnicodeEncodeError as error:
+            raise CliError(f"{error.object!r} cannot be sent: it is not valid text.") from error
         except requests.exceptions.RequestException as error:
             raise NotReachable(f"{self.where} does not answer: {_reason(error)}. {_what_to_do(self.where)}") from error
         return self._answer(response)

@@ -74,6 +74,11 @@ def test_every_option_of_a_task_reaches_the_api(run: Run, server: Platform, tmp_
         (["task", "show"], "Missing argument"),
         (["task", "list", "--limit", "0"], "range"),
         (["nothing"], "No such command"),
+        (["action", "\udcff.x", "-i", "a=1"], "not valid text"),
+        (["task", "show", "\udcff"], "not valid text"),
+        (["task", "list", "--type", "\udcff"], "not valid text"),
+        (["action", "seo.website.scan", "--idempotency-key", "ž"], "not valid text"),
+        (["action", "seo.website.scan", "--idempotency-key", "a\nb"], "cannot be sent"),
         (["task", "list", "--what"], "No such option"),
     ],
 )
