@@ -10,7 +10,7 @@ import structlog
 
 def configure(level: str = "INFO") -> None:
     """Set up logging once for this process."""
-    shared = [
+    shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psycopg
 from psycopg import sql
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import make_conninfo
 
 from devos.stack import paths, runfile
 from devos.stack.servers import Servers, only_one
@@ -53,9 +53,10 @@ def environment() -> Iterator[dict[str, str]]:
             connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
         env = {
             **os.environ,
-            "DATABASE_URL": make_conninfo(**{**conninfo_to_dict(database_url), "dbname": name}),
+            "DATABASE_URL": make_conninfo(database_url, dbname=name),
             "DEVOS_BENCH_BASE_URL": database_url,
             "REDIS_URL": f"{redis_url.rsplit('/', 1)[0]}/{REDIS_DATABASE}",
+            "DJANGO_SETTINGS_MODULE": "devos.settings",
             "PYTHONWARNINGS": "ignore",
         }
         try:

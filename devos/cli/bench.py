@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -40,7 +41,6 @@ def run(
     argv = [sys.executable, "-m", "devos.bench.run", f"--jobs={jobs}", f"--concurrency={concurrency}"]
     argv += [f"--rounds={rounds}", f"--latency-s={latency_s}", *(["--each"] if each else [])]
     with environment() as env:
-        env = {**env, "DJANGO_SETTINGS_MODULE": "devos.settings"}
         done = subprocess.run(argv, env=env, stdout=subprocess.PIPE, check=False)
     if done.returncode != 0:
         raise BenchFailed("The bench run failed; what it said is above.")
@@ -59,7 +59,7 @@ def seed(
     _show(fill(executions), as_json)
 
 
-def _show(result: dict[str, object], as_json: bool) -> None:
+def _show(result: Mapping[str, object], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(result))
         return

@@ -34,7 +34,8 @@ def new_id() -> UUID:
 
 def to_text(noun: str, value: UUID) -> str:
     """The TypeID of a row: ``to_text("task", uuid) -> "task_01h…"``."""
-    return str(TypeID.from_uuid(value, prefix=PREFIXES[noun]))
+    # The library is typed for its own UUID class but takes the standard one.
+    return str(TypeID.from_uuid(value, prefix=PREFIXES[noun]))  # type: ignore[arg-type]
 
 
 def from_text(noun: str, text: str) -> UUID:

@@ -17,8 +17,8 @@ select t.id, t.status, array_agg(j.status) from tasks t join jobs j on j.task_id
 where t.status in ('queued', 'running', 'waiting') and t.check_at <= now() group by t.id limit 500
 """
 _REPAIR = """
-update tasks set status = %(status)s, check_at = now() + interval '1 hour',
-  completed_at = case when %(status)s in ('completed', 'failed', 'cancelled') then now() end
+update tasks set status = %(status)s::text, check_at = now() + interval '1 hour',
+  completed_at = case when %(status)s::text in ('completed', 'failed', 'cancelled') then now() end
 where id = %(id)s and status = any(%(sources)s)
 """
 _LATER = "update tasks set check_at = now() + interval '1 hour' where id = any(%(ids)s)"

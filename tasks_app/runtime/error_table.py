@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import traceback
 from typing import Any
 
@@ -23,6 +24,7 @@ _TRACEBACK_MAX = 20_000
 
 # (exception types, code). Whether a code is retried is up to the action's policy (domain/retry).
 TABLE: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
+    ((requests.exceptions.SSLError, ssl.SSLError), "TLS_ERROR"),
     ((requests.Timeout, socket.timeout, TimeoutError), "NETWORK_TIMEOUT"),
     ((requests.ConnectionError, ConnectionError, socket.gaierror), "CONNECTION_RESET"),
     ((OperationalError, InterfaceError), "TEMPORARY_DATABASE_ERROR"),
@@ -70,8 +72,8 @@ def _http(response: requests.Response) -> tuple[str, bool | None, float | None, 
         return code, None, retry_after(response.headers.get("Retry-After")), details
     if response.status_code >= 500:
         return "TEMPORARY_UNAVAILABLE", None, None, details
-    code = {401: "AUTHENTICATION_FAILED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND"}.get(response.status_code)
-    return code or "HTTP_ERROR", False, None, details
+    named = {401: "AUTHENTICATION_FAILED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND"}.get(response.status_code)
+    return named or "HTTP_ERROR", False, None, details
 
 
 def retry_after(value: str | None) -> float | None:

@@ -31,7 +31,8 @@ def of_actor(actor: Actor, organization_id: UUID) -> Principal:
 
 
 def _load(actor: Actor, organization_id: UUID) -> Principal:
-    role, scopes = None, ()
+    role: str | None = None
+    scopes: tuple[str, ...] = ()
     if actor.type in {"system", "local"}:  # the platform itself, and commands run beside its database
         role = "admin"
     elif actor.type == "user":

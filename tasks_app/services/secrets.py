@@ -23,7 +23,7 @@ MARK = "$secret"
 @cache
 def _cipher() -> MultiFernet:
     keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
-    return MultiFernet([Fernet(base64.urlsafe_b64encode(hashlib.sha256(key.encode()).digest())) for key in keys])
+    return MultiFernet([Fernet(base64.urlsafe_b64encode(hashlib.sha256(str(key).encode()).digest())) for key in keys])
 
 
 def seal(parsed: Any, given: Any) -> Any:
@@ -32,8 +32,8 @@ def seal(parsed: Any, given: Any) -> Any:
         text = parsed.get_secret_value()
         return {MARK: _cipher().encrypt(text.encode()).decode()} if text else given
     if isinstance(parsed, BaseModel) and isinstance(given, Mapping):
-        names = {(field.alias or name): name for name, field in type(parsed).model_fields.items()}
-        return {key: seal(getattr(parsed, names.get(key, key), None), value) for key, value in given.items()}
+        names: dict[str, str] = {(field.alias or name): name for name, field in type(parsed).model_fields.items()}
+        return {key: seal(getattr(parsed, names.get(key, str(key)), None), value) for key, value in given.items()}
     if isinstance(parsed, Mapping) and isinstance(given, Mapping):
         return {key: seal(parsed.get(key), value) for key, value in given.items()}
     if isinstance(parsed, list | tuple) and isinstance(given, list) and len(parsed) == len(given):

@@ -170,7 +170,7 @@ def _earlier(principal: Principal, key: str, request_hash: str) -> list[Submitte
     kept = mine.first()
     if kept is None:
         return None
-    if kept.expired:  # type: ignore[attr-defined]
+    if kept.expired:
         mine.filter(pk=kept.pk).delete()
         return None
     if kept.request_hash != request_hash:
