@@ -34,6 +34,9 @@ def up(
 
     DATABASE_URL and REDIS_URL replace the embedded servers by servers that exist.
     """
+    from devos.stack import bytecode
+
+    bytecode.use_here(home)
     from devos.conf import ConfError, load
     from devos.stack.plan import PROCESSES_MIN, Options
     from devos.stack.supervisor import up as run

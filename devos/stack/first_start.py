@@ -13,6 +13,7 @@ from devos.stack.errors import StackError
 BOOTSTRAP = "bootstrap.json"
 FLOWER_LOGIN = "flower_login"
 FIRST_TASK_DONE = "first_task.json"
+_FOUND = ("pages", "broken_links", "redirects", "missing_titles", "duplicate_titles", "images_without_alt")
 _KEPT = ("admin_user", "admin_password", "api_key")
 
 
@@ -64,15 +65,10 @@ def failure_line(printed: str) -> str:
 
 
 def found_line(output: dict[str, Any]) -> str:
-    """The numbers of a report as words: every top-level number or list of it."""
-    facts = []
-    for name, value in output.items():
-        words = name.replace("_", " ")
-        if isinstance(value, list):
-            facts.append(f"{len(value)} {words}")
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            facts.append(f"{words} {value:g}")
-    return ", ".join(facts) or "done"
+    """What the report of a scan says, in words; parts of which there are none are left out."""
+    counted = {name: output.get(name) for name in _FOUND}
+    numbers = {name: len(value) if isinstance(value, list) else value for name, value in counted.items()}
+    return ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in numbers.items() if number) or "done"
 
 
 def _last_json_object(text: str) -> dict[str, Any] | None:

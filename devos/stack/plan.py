@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devos.stack import paths
+from devos.stack import bytecode, paths
 from devos.stack.errors import StackError
 from devos.stack.process import Command
 
@@ -58,11 +58,7 @@ class Plan:
             "PYTHONTZPATH": "",
             "CELERY_SKIP_CHECKS": "1",
         }
-        if os.environ.get("PYTHONDONTWRITEBYTECODE"):
-            # Seven processes that compile everything they import, at each start, is most of the start: the tree stays
-            # clean as asked, the bytecode goes to our own directory.
-            own |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(self.options.home / "bytecode")}
-        return {**os.environ, **own, **more}
+        return {**os.environ, **bytecode.environment(self.options.home), **own, **more}
 
     def django(self, *args: str) -> Command:
         """A management command, as `manage.py` would run it but from any directory."""
