@@ -1,7 +1,7 @@
 """Compiled Python for those who asked for none beside the source (PYTHONDONTWRITEBYTECODE).
 
-The platform is seven processes that import the same thousand modules; compiling them anew in each, at each start, is most
-of a start. So the bytecode goes into DEVOS_HOME: nothing is written where it was not wanted.
+The platform is seven processes that import the same thousand modules. To compile them anew in each, at each start, is
+most of a start: so the bytecode goes into DEVOS_HOME, and nothing is written where it was not wanted.
 """
 
 from __future__ import annotations
