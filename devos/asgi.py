@@ -5,6 +5,8 @@ import os
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "devos.settings")
+# Under ASGI each request has a thread of its own: a connection kept by a thread would never be used again.
+os.environ.setdefault("DEVOS_DATABASE_POOL", "16")
 
 _django = get_asgi_application()
 

@@ -74,6 +74,13 @@ class Conf(BaseModel):
         True,
         description="Whether actions may call loopback and private addresses. Set 0 in production.",
     )
+    database_pool: int = Field(
+        0,
+        ge=0,
+        le=200,
+        description="Database connections a process shares in a pool; 0: one for each thread. The web process, which "
+        "has a new thread for each request, uses 16 unless this is set.",
+    )
     api_rate: str = Field("6000/min", description="Requests an API key or user may make.")
     login_rate: str = Field("20/min", description="Login attempts per address.")
 

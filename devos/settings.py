@@ -95,6 +95,12 @@ TEMPLATES = [
 ]
 
 
+def _pool() -> dict[str, object]:
+    if not DEVOS.database_pool:
+        return {}
+    return {"pool": {"min_size": 0, "max_size": DEVOS.database_pool, "timeout": 10, "max_idle": 300}}
+
+
 def _database(url: str) -> dict[str, object]:
     parts = conninfo_to_dict(url) if url else {"host": "127.0.0.1", "port": "1", "dbname": "devos", "user": "devos"}
     named = {key: str(parts.pop(key, "") or "") for key in ("dbname", "user", "password", "host", "port")}
@@ -105,10 +111,10 @@ def _database(url: str) -> dict[str, object]:
         "PASSWORD": named["password"],
         "HOST": named["host"],
         "PORT": named["port"],
-        "CONN_MAX_AGE": None,
+        "CONN_MAX_AGE": 0 if DEVOS.database_pool else None,
         "CONN_HEALTH_CHECKS": True,
         # Django never prepares by itself; prepared statements halve PostgreSQL's work for claim and finish.
-        "OPTIONS": {"server_side_binding": True, "prepare_threshold": 1, "connect_timeout": 5, **parts},
+        "OPTIONS": {"server_side_binding": True, "prepare_threshold": 1, "connect_timeout": 5, **_pool(), **parts},
     }
 
 

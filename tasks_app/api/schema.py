@@ -12,7 +12,7 @@ from drf_spectacular.plumbing import ResolvedComponent
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from pydantic import BaseModel
-from pydantic.json_schema import model_json_schema
+from pydantic.json_schema import JsonSchemaMode, model_json_schema
 
 from tasks_app.api.base import ApiView
 from tasks_app.api.represent.common import Failure
@@ -79,7 +79,7 @@ class ApiSchema(AutoSchema):
         words = re.sub(r"(?<!^)(?=[A-Z])", "_", type(self.view).__name__.removesuffix("View"))
         return f"{self.method}_{words}".lower()
 
-    def get_description(self) -> str:
+    def get_description(self) -> str:  # type: ignore[override]
         # The docstring of a view is for its reader, not for the caller.
         return ""
 
@@ -120,7 +120,7 @@ class RequestModels(PydanticExtension):
     priority = 1
 
     def map_serializer(self, auto_schema: AutoSchema, direction: str) -> dict[str, Any]:
-        mode = "validation" if direction == "request" else "serialization"
+        mode: JsonSchemaMode = "validation" if direction == "request" else "serialization"
         schema = model_json_schema(self.target, ref_template="#/components/schemas/{model}", mode=mode)
         for name, described in schema.pop("$defs", {}).items():
             component = ResolvedComponent(name=name, type=ResolvedComponent.SCHEMA, object=name, schema=described)

@@ -112,51 +112,69 @@ class _Seats:
         self._lock = threading.Lock()
         self._taken: Counter[str] = Counter()
 
-    def take(self, caller: str) -> None:
+    def check(self, caller: str) -> None:
+        """Raise `Throttled` when there is no seat for ``caller``."""
         with self._lock:
             if self._taken[caller] >= STREAMS_PER_CALLER or self._taken.total() >= STREAMS_PER_PROCESS:
                 raise Throttled(f"Too many open streams; a caller may have {STREAMS_PER_CALLER}. Close some.", 5)
-            self._taken[caller] += 1
 
-    def free(self, caller: str) -> None:
+    def add(self, caller: str, change: int) -> None:
         with self._lock:
-            self._taken[caller] -= 1
-            if self._taken[caller] <= 0:
-                del self._taken[caller]
+            self._taken[caller] += change
+
+    def taken(self) -> int:
+        """Open streams."""
+        with self._lock:
+            return self._taken.total()
 
 
 seats = _Seats()
 
 
-class _Stream(StreamingHttpResponse):
-    """Gives its seat back when it is closed, however it ends."""
+class _Seat:
+    """Taken when the stream starts to flow, given back once: a client may go away at any moment, even before that."""
 
-    def __init__(self, content: Any, caller: str) -> None:
+    def __init__(self, caller: str) -> None:
+        self.caller = caller
+        self._held = False
+
+    def take(self) -> None:
+        self._held = True
+        seats.add(self.caller, 1)
+
+    def free(self) -> None:
+        if self._held:
+            self._held = False
+            seats.add(self.caller, -1)
+
+
+class _Stream(StreamingHttpResponse):
+    """The response; its seat is given back when it is closed, whatever becomes of the iterator."""
+
+    def __init__(self, content: Any, seat: _Seat) -> None:
         super().__init__(content, content_type="text/event-stream; charset=utf-8")
         self.headers["Cache-Control"] = "no-cache, no-transform"
         self.headers["X-Accel-Buffering"] = "no"
-        self._caller: str | None = caller
+        self._seat = seat
 
     def close(self) -> None:
         super().close()
-        if self._caller is not None:
-            seats.free(self._caller)
-            self._caller = None
+        self._seat.free()
 
 
 def respond(request: Request, principal: Principal, task_id: UUID) -> StreamingHttpResponse:
     """The stream of a task. Raises `NotFound`, `InvalidInput`, `Throttled`."""
     watcher = Watcher(principal, task_id, read_position(request.META.get("HTTP_LAST_EVENT_ID")))
     tasks.exists(principal, task_id)
-    caller = f"{principal.actor.type}:{principal.actor.id}"
-    seats.take(caller)
+    seat = _Seat(f"{principal.actor.type}:{principal.actor.id}")
+    seats.check(seat.caller)
     if hasattr(request._request, "scope"):
         # The thread of this request now only waits; its connection would wait with it.
         for connection in connections.all(initialized_only=True):
             if not connection.in_atomic_block:
                 connection.close()
-        return _Stream(_asynchronously(watcher), caller)
-    return _Stream(_synchronously(watcher), caller)
+        return _Stream(_asynchronously(watcher, seat), seat)
+    return _Stream(_synchronously(watcher, seat), seat)
 
 
 def channel(task_id: UUID) -> str:
@@ -203,45 +221,66 @@ class _Pace:
         return self.clock() >= self.end
 
 
-async def _asynchronously(watcher: Watcher) -> AsyncIterator[str]:
+async def _asynchronously(watcher: Watcher, seat: _Seat) -> AsyncIterator[str]:
     pace, loop = _Pace(), asyncio.get_running_loop()
-    async with redis.asyncio.Redis.from_url(settings.REDIS_URL) as client, client.pubsub() as listener:
-        with suppress(RedisError):
-            await listener.subscribe(channel(watcher.task_id))
-        while True:
-            events = await loop.run_in_executor(_pollers(), _look, watcher)
-            if frame := pace.frame(events):
-                yield frame
-            if watcher.ended or pace.over():
-                return
-            await asyncio.sleep(LOOK_AT_MOST_EVERY_S)
-            try:
+    seat.take()
+    try:
+        async with redis.asyncio.Redis.from_url(settings.REDIS_URL) as client, client.pubsub() as listener:
+            with suppress(RedisError):
+                await listener.subscribe(channel(watcher.task_id))
+            while True:
+                events = await loop.run_in_executor(_pollers(), _look, watcher)
+                if frame := pace.frame(events):
+                    yield frame
+                if watcher.ended or pace.over() or _cancelled():
+                    return
+                await asyncio.sleep(LOOK_AT_MOST_EVERY_S)
                 await _heard(listener)
-            except RedisError:
-                await asyncio.sleep(LOOK_EVERY_S)
+    finally:
+        seat.free()
+
+
+def _cancelled() -> bool:
+    """Whether this task was cancelled, which is how Django tells that the client went away.
+
+    The Redis client may swallow a cancellation that arrives while it connects; then nobody would ever stop the stream.
+    """
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 async def _heard(listener: redis.asyncio.client.PubSub) -> None:
     """Wait for a message, at most `LOOK_EVERY_S`; swallow those that came together."""
-    message = await listener.get_message(ignore_subscribe_messages=False, timeout=LOOK_EVERY_S)
-    while message is not None:
-        message = await listener.get_message(timeout=0)
+    try:
+        message = await listener.get_message(timeout=LOOK_EVERY_S)
+        while message is not None:
+            message = await listener.get_message(timeout=0)
+    except (RedisError, RuntimeError):  # RuntimeError: the subscription never came about
+        await asyncio.sleep(LOOK_EVERY_S)
 
 
-def _synchronously(watcher: Watcher) -> Iterator[str]:
+def _synchronously(watcher: Watcher, seat: _Seat) -> Iterator[str]:
     pace = _Pace()
-    with redis.Redis.from_url(settings.REDIS_URL) as client, client.pubsub() as listener:
-        with suppress(RedisError):
-            listener.subscribe(channel(watcher.task_id))
-        while True:
-            if frame := pace.frame(_look(watcher)):
-                yield frame
-            if watcher.ended or pace.over():
-                return
-            time.sleep(LOOK_AT_MOST_EVERY_S)
-            try:
-                message = listener.get_message(timeout=LOOK_EVERY_S)
-                while message is not None:
-                    message = listener.get_message(timeout=0)
-            except RedisError:
-                time.sleep(LOOK_EVERY_S)
+    seat.take()
+    try:
+        with redis.Redis.from_url(settings.REDIS_URL) as client, client.pubsub() as listener:
+            with suppress(RedisError):
+                listener.subscribe(channel(watcher.task_id))
+            while True:
+                if frame := pace.frame(_look(watcher)):
+                    yield frame
+                if watcher.ended or pace.over():
+                    return
+                time.sleep(LOOK_AT_MOST_EVERY_S)
+                _heard_now(listener)
+    finally:
+        seat.free()
+
+
+def _heard_now(listener: redis.client.PubSub) -> None:
+    try:
+        message = listener.get_message(timeout=LOOK_EVERY_S)
+        while message is not None:
+            message = listener.get_message(timeout=0)
+    except (RedisError, RuntimeError):
+        time.sleep(LOOK_EVERY_S)

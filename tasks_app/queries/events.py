@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import ClassVar
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
 from pydantic import Field
 
+from tasks_app.domain import clock
 from tasks_app.domain.errors import NotFound
 from tasks_app.domain.principal import Principal
-from tasks_app.models import Event, Job
+from tasks_app.models import Event, Execution, Job
 from tasks_app.queries import executions, tasks
-from tasks_app.queries.fields import Instant, ShortText, id_of
+from tasks_app.queries.fields import Instant, ShortText, first_id_at, id_of
 from tasks_app.queries.paging import ListQuery, NewestFirst, Page, keyset
+
+# Events of a sync execution are written by the process and the database that ran it, so their clocks agree roughly.
+_SYNC_SLACK = timedelta(seconds=5)
 
 
 class EventFilter(NewestFirst):
@@ -42,10 +47,11 @@ class EventFilter(NewestFirst):
             found = found.filter(task_id=task_id)
         # Only the task has an index, so what belongs to a job or an execution is found through its task.
         if self.job is not None:
-            found = _below(found, *_job(principal, self.job))
+            task_id, job_id = _job(principal, self.job)
+            found = found.filter(task_id=task_id, job_id=job_id)
         if self.execution is not None:
             row = executions.get(principal, id_of("execution", self.execution))
-            found = _below(found, row.task_id, Q(execution_id=row.id))
+            found = _near(found.filter(execution_id=row.id), row)
         return found
 
     def sieve(self) -> Q:
@@ -62,16 +68,12 @@ class TimelineQuery(ListQuery):
     noun: ClassVar[str] = "timeline"
 
 
-def _job(principal: Principal, text: str) -> tuple[UUID, Q]:
+def _job(principal: Principal, text: str) -> tuple[UUID, UUID]:
     job_id = id_of("job", text)
     row = Job.objects.filter(id=job_id, organization_id=principal.organization_id).values_list("task_id").first()
     if row is None:
         raise NotFound("job", text)
-    return row[0], Q(job_id=job_id)
-
-
-def _below(found: QuerySet[Event], task_id: UUID | None, condition: Q) -> QuerySet[Event]:
-    return found.filter(condition) if task_id is None else found.filter(condition, task_id=task_id)
+    return row[0], job_id
 
 
 def page(principal: Principal, query: EventFilter) -> Page[Event]:
@@ -86,12 +88,18 @@ def of_task(principal: Principal, task_id: UUID, query: TimelineQuery) -> Page[E
     return keyset(found, query, field="sequence", descending=False)
 
 
-def of_execution(principal: Principal, task_id: UUID | None, execution_id: UUID, limit: int = 50) -> list[Event]:
+def of_execution(principal: Principal, execution: Execution, limit: int = 50) -> list[Event]:
     """The first events of one execution, oldest first."""
-    if task_id is None:
-        return []
-    mine = Event.objects.filter(organization_id=principal.organization_id, task_id=task_id, execution_id=execution_id)
-    return list(mine.order_by("sequence")[:limit])
+    mine = Event.objects.filter(organization_id=principal.organization_id, execution_id=execution.id)
+    return list(_near(mine, execution).order_by("sequence")[:limit])
+
+
+def _near(found: QuerySet[Event], execution: Execution) -> QuerySet[Event]:
+    """Narrowed by what an index knows: the task, or for sync mode, which has none, the time inside the ids."""
+    if execution.task_id is not None:
+        return found.filter(task_id=execution.task_id)
+    begin, end = execution.created_at, execution.completed_at or clock.now()
+    return found.filter(id__gte=first_id_at(begin - _SYNC_SLACK), id__lt=first_id_at(end + _SYNC_SLACK))
 
 
 def get(principal: Principal, event_id: UUID) -> Event:

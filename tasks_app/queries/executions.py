@@ -96,6 +96,6 @@ def _joined(page: Page[Execution]) -> Page[Execution]:
     task_ids = {row.task_id for row in page.rows if row.task_id}
     parents = dict(Task.objects.filter(id__in=task_ids).values_list("id", "parent_task_id")) if task_ids else {}
     for row in page.rows:
-        row.worker = workers.get(row.worker_id)  # type: ignore[attr-defined]
-        row.parent_task_id = parents.get(row.task_id)  # type: ignore[attr-defined]
+        row.worker = workers.get(row.worker_id) if row.worker_id else None  # type: ignore[attr-defined]
+        row.parent_task_id = parents.get(row.task_id) if row.task_id else None  # type: ignore[attr-defined]
     return page

@@ -65,13 +65,14 @@ def made_between(after: datetime | None, before: datetime | None) -> Q:
     """Rows with ``after <= created_at < before``, found through the time inside their UUIDv7 keys."""
     condition = Q()
     if after is not None:
-        condition &= Q(created_at__gte=after, id__gte=_first_id_at(after - _ID_CLOCK_SLACK))
+        condition &= Q(created_at__gte=after, id__gte=first_id_at(after - _ID_CLOCK_SLACK))
     if before is not None:
-        condition &= Q(created_at__lt=before, id__lt=_first_id_at(before + _ID_CLOCK_SLACK))
+        condition &= Q(created_at__lt=before, id__lt=first_id_at(before + _ID_CLOCK_SLACK))
     return condition
 
 
-def _first_id_at(instant: datetime) -> UUID:
+def first_id_at(instant: datetime) -> UUID:
+    """The smallest UUIDv7 made at ``instant``."""
     milliseconds = max(0, int(instant.timestamp() * 1000))
     return UUID(int=milliseconds << 80)
 

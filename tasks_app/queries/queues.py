@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.db import connection
 from django.db.models import QuerySet
@@ -71,7 +71,7 @@ def get(principal: Principal, name: str) -> tuple[Queue, Load]:
 
 
 def _loads(principal: Principal, names: list[str]) -> dict[str, Load]:
-    parameters = {
+    parameters: dict[str, Any] = {
         "org": principal.organization_id,
         "names": names,
         "most": DEPTH_MAX + 1,

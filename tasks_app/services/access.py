@@ -9,6 +9,8 @@ from tasks_app.domain.principal import Actor, Principal
 from tasks_app.models import Membership, Organization
 from tasks_app.services.setup import DEFAULT_ORGANIZATION
 
+__all__ = ["DEFAULT_ORGANIZATION", "principal_of"]
+
 
 def principal_of(user: Any) -> Principal:
     """The principal of an authenticated user: the oldest membership decides organisation and role.

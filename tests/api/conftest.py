@@ -11,7 +11,7 @@ from django.core.cache import cache
 from tasks_app.actions import registry
 from tasks_app.domain.principal import Actor, Principal
 from tasks_app.models import Organization
-from tasks_app.services import api_keys
+from tasks_app.services import api_keys, setup
 from tests.api.actions import plugin
 from tests.api.client import Api
 from tests.api.rows import World, make_world
@@ -88,3 +88,9 @@ def stranger(caller: Callable[..., Api], other_organization: Organization) -> Ap
 def world(organization: Organization) -> World:
     """One of everything in the default organisation."""
     return make_world(organization)
+
+
+@pytest.fixture
+def _seeded(transactional_db: None) -> None:
+    """Tests that commit find the tables flushed by those before: put back what migrate creates."""
+    setup.ensure_defaults()

@@ -43,4 +43,5 @@ class Unknown(ApiView):
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         raise Http404
 
-    post = put = patch = delete = options = head = trace = get
+    post = put = patch = delete = head = trace = get
+    options = get  # type: ignore[assignment]

@@ -27,7 +27,7 @@ class ExecutionItem(ApiView):
     @documented("Read an execution with its logs and events", ExecutionDetail, errors=(404,))
     def get(self, request: Request, execution_id: str) -> Response:
         row = executions.get(self.principal, uuid_of("execution", execution_id))
-        about = events.of_execution(self.principal, row.task_id, row.id)
+        about = events.of_execution(self.principal, row)
         return answer(execution_detail(row, logs.last_of_execution(row), about))
 
 
