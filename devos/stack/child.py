@@ -76,7 +76,12 @@ class Child:
             return False
         if now < self._again_at:
             return False
-        self.start()
+        try:
+            self.start()
+        except OSError as error:  # no memory, no process ids left: that may pass
+            self._again_at = now + self._pause_s
+            self._console.line(self.name, f"could not be started: {error}; trying again in {self._pause_s:.0f} s")
+            return False
         return True
 
     def end_now(self) -> None:

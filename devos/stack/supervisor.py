@@ -74,13 +74,15 @@ class Supervisor:
         self._plan.database_url = os.environ.get("DATABASE_URL") or self._start_postgres()
         self._plan.redis_url = os.environ.get("REDIS_URL") or self._start_valkey()
         self._check_external()
+        if early := first_start.has_bootstrap(self._options.home):
+            self._start_extras()  # they need no database: the second core would be idle during the migration
         self._one_shot(self._plan.django("migrate", "--noinput", "--verbosity", "0"))
         since = probes.database_now(self._plan.database_url)
         for name in ("web", "jobs", "system", "beat"):
             self._start_program(name, getattr(self._plan, name))
-        # While those load, on the other core.
         self._bootstrap()
-        self._start_extras()
+        if not early:
+            self._start_extras()
         self._wait_ready(lambda: probes.workers_since(self._plan.database_url, since, ("default", "system")))
         self._first_task()
         self._say_ready()
