@@ -38,7 +38,7 @@ def findings(home: Path) -> Iterator[Finding]:
     if settings_work:
         from devos.stack import doctor_platform
 
-        yield from doctor_platform.findings(database_works)
+        yield from doctor_platform.findings(database_works, facts.get("children") or {})
 
 
 def _database(url: str) -> Iterator[Finding]:

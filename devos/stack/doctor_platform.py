@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
+from devos.stack import process
 from devos.stack.findings import Finding, fail, ok, warn
 from devos.stack.plan import JOB_QUEUES, SYSTEM_QUEUE
 
 SKEW_WARN_S = 1.0
 SKEW_FAIL_S = 30.0
+# Beat writes down its runs every three minutes.
+BEAT_SILENT_MAX_S = 600.0
 
 
-def findings(database_works: bool) -> Iterator[Finding]:
-    """Configures Django by itself; with the database only what needs none otherwise."""
+def findings(database_works: bool, children: Mapping[str, int]) -> Iterator[Finding]:
+    """Configures Django by itself. ``children`` are those of the supervisor on this machine, by name."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "devos.settings")
     import django
 
@@ -28,6 +31,7 @@ def findings(database_works: bool) -> Iterator[Finding]:
             yield finding
         if migrated:
             yield from _workers()
+            yield from _beat(children.get("beat", 0))
 
 
 def _plugins() -> Iterator[Finding]:
@@ -98,5 +102,25 @@ def _workers() -> Iterator[Finding]:
         )
     last = Worker.objects.order_by("-last_seen_at").first()
     if not living and last is not None:
-        ago = timedelta(seconds=int((datetime.now(UTC) - last.last_seen_at).total_seconds()))
-        yield warn("last worker", f"{last.hostname} was last seen {ago} ago", "Its log says why it ended.")
+        yield warn(
+            "last worker", f"{last.hostname} was last seen {_ago(last.last_seen_at)}", "Its log says why it ended."
+        )
+
+
+def _beat(pid: int) -> Iterator[Finding]:
+    from django.db.models import Max
+    from django_celery_beat.models import PeriodicTask
+
+    last = PeriodicTask.objects.aggregate(last=Max("last_run_at"))["last"]
+    seen = f"last written down {_ago(last)}" if last else "nothing written down yet"
+    if pid and process.alive(pid):
+        yield ok("beat", f"runs as process {pid}; {seen}")
+    elif last and (datetime.now(UTC) - last).total_seconds() < BEAT_SILENT_MAX_S:
+        yield ok("beat", seen)
+    else:
+        hint = "Start exactly one beat. Without it nothing that waits for a time is readied, and nothing is rescued."
+        yield warn("beat", seen, hint)
+
+
+def _ago(moment: datetime) -> str:
+    return f"{timedelta(seconds=int((datetime.now(UTC) - moment).total_seconds()))} ago"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -100,10 +101,18 @@ def test_second_start_in_the_same_home_is_refused(running: Platform) -> None:
 def test_doctor_finds_nothing_wrong(running: Platform) -> None:
     answer = running.devos("doctor", "--json")
     assert answer.returncode == 0, answer.stdout + answer.stderr
-    import json
-
     checks = {one["check"]: one["level"] for one in json.loads(answer.stdout)["checks"]}
-    for name in ("home", "supervisor", "children", "database", "broker policy", "migrations", "workers", "plugins"):
+    for name in (
+        "home",
+        "supervisor",
+        "children",
+        "database",
+        "broker policy",
+        "migrations",
+        "workers",
+        "plugins",
+        "beat",
+    ):
         assert checks[name] == "ok", answer.stdout
 
 
