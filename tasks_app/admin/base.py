@@ -83,7 +83,6 @@ class RuntimeAdmin(DeskAdmin):
     # Parameter sets an index of the table answers on its own.
     indexed: ClassVar[Sequence[frozenset[str]]] = (frozenset(), frozenset({"organization"}))
     indexed_statuses: ClassVar[frozenset[str]] = frozenset()
-    extra_parameters: ClassVar[frozenset[str]] = frozenset()
     list_filter: Any = (OrganizationFilter,)
 
     # -- the list
@@ -100,7 +99,7 @@ class RuntimeAdmin(DeskAdmin):
         return desk_of(request).narrow(rows, self.organization_field) if self.organization_field else rows
 
     def known_parameters(self) -> frozenset[str]:
-        names = {"q", *self.extra_parameters}
+        names = {"q"}
         for item in self.list_filter:
             name = getattr(item, "parameter_name", None) if not isinstance(item, tuple) else None
             names |= {name} if name else {f"{item[0]}_from", f"{item[0]}_to"}

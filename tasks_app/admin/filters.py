@@ -120,6 +120,22 @@ class VerbFilter(TextFilter):
         return queryset.filter(verb__startswith=value.removesuffix("*")) if value else queryset
 
 
+class ParentFilter(TextFilter):
+    title = parameter_name = "parent"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
+        value = (self.value() or "").strip()
+        return queryset.filter(parent_task_id=id_of("task", value)) if value else queryset
+
+
+class CorrelationFilter(TextFilter):
+    title = parameter_name = "correlation"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
+        value = (self.value() or "").strip()
+        return queryset.filter(correlation_id=value) if value else queryset
+
+
 class QueueFilter(_Choice):
     title = parameter_name = "queue"
     field = "queue_id"

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest
 from django.utils import timezone
 from django.utils.safestring import SafeString
@@ -68,6 +69,9 @@ class SmallTableAdmin(RuntimeAdmin):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return PlainChangeList
 
+    def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
+        return queryset, False
+
 
 def _is_paused(queue: Queue) -> bool:
     return queue.paused_at is not None and (queue.paused_until is None or queue.paused_until > clock.now())
@@ -75,6 +79,7 @@ def _is_paused(queue: Queue) -> bool:
 
 @admin.register(Queue)
 class QueueAdmin(VerbsMixin, SmallTableAdmin):
+    noun = "queue"
     list_display = ("name", "state", "depth", "running", "waiting", "oldest")
     ordering = ("name",)
     summary_template = "admin/desk/queue_summary.html"

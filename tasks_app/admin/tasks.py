@@ -13,13 +13,14 @@ from unfold.decorators import display as column
 from tasks_app.admin import history
 from tasks_app.admin.base import RuntimeAdmin, Tab
 from tasks_app.admin.filters import (
+    CorrelationFilter,
     CreatedFilter,
     OrganizationFilter,
+    ParentFilter,
     PriorityFilter,
     ProjectFilter,
     TaskStatusFilter,
     TypeFilter,
-    id_of,
 )
 from tasks_app.admin.task_verbs import VERBS
 from tasks_app.admin.verbs import VerbsMixin
@@ -42,9 +43,10 @@ class TaskAdmin(VerbsMixin, RuntimeAdmin):
         ProjectFilter,
         PriorityFilter,
         ("created_at", CreatedFilter),
+        ParentFilter,
+        CorrelationFilter,
         OrganizationFilter,
     )
-    extra_parameters = frozenset({"parent", "correlation"})
     list_select_related = ("organization", "project")
     big_fields = ("input", "output", "error", "description")
     search_fields = ("id", "name", "type", "correlation_id")
@@ -108,20 +110,6 @@ class TaskAdmin(VerbsMixin, RuntimeAdmin):
     def prepare_rows(self, request: HttpRequest, rows: list[Task]) -> list[Task]:
         history.attach_jobs(rows)
         return rows
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet:
-        rows = super().get_queryset(request)
-        parent = request.GET.get("parent", "")
-        correlation = request.GET.get("correlation", "")
-        if parent and self._is_list(request):
-            rows = rows.filter(parent_task_id=id_of("task", parent))
-        if correlation and self._is_list(request):
-            rows = rows.filter(correlation_id=history.text(correlation))
-        return rows
-
-    def _is_list(self, request: HttpRequest) -> bool:
-        match = request.resolver_match
-        return match is not None and (match.url_name or "").endswith("_changelist")
 
     def is_exact_search(self, request: HttpRequest) -> bool:
         return super().is_exact_search(request) or self._is_correlation(request.GET.get("q", ""))

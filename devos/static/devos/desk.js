@@ -166,6 +166,10 @@
   const PRESSABLE = "[x-on\\:click]:not(a[href]):not(button):not(input):not(select):not(label):not(#changelist-filter-close)";
 
   function makeReachable(root) {
+    // The names of icons are no text for a screen reader.
+    for (const icon of root.querySelectorAll(".material-symbols-outlined")) {
+      if (!icon.matches(PRESSABLE)) icon.setAttribute("aria-hidden", "true");
+    }
     for (const element of root.querySelectorAll(PRESSABLE)) {
       if (element.hasAttribute("tabindex")) continue;
       element.tabIndex = 0;
