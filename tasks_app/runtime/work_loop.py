@@ -128,7 +128,7 @@ class WorkLoop:
 
     def _run_all(self, queue: str, jobs: list[Claimed]) -> int:
         self.slots.hold(self.slot, [job.attempt.execution_id for job in jobs])
-        slowest, done = 0.0, 0
+        total_ms, done = 0.0, 0
         for index, job in enumerate(jobs):
             if job.attempt.interruptions or not self._is_light(job):
                 self._flush()  # before work that may take long, or its process down
@@ -136,11 +136,11 @@ class WorkLoop:
             if self.slots.stopping or not self.slots.run(self.slot, index, time.monotonic() + limit_s):
                 self._hand_back(jobs[index:])
                 break
-            slowest = max(slowest, self._run_one(job))
+            total_ms += self._run_one(job)
             done += 1
         self._flush()
         self.slots.release(self.slot)
-        self._adapt(queue, slowest)
+        self._adapt(queue, total_ms / max(done, 1))
         return done
 
     def _run_one(self, job: Claimed) -> float:
@@ -155,7 +155,7 @@ class WorkLoop:
         duration = since(started)
         self._add(job, self._finished(job, context, outcome, duration))
         known = self._average_ms.get(job.attempt.action_id, duration)
-        self._average_ms[job.attempt.action_id] = max(duration, 0.7 * known + 0.3 * duration)
+        self._average_ms[job.attempt.action_id] = 0.7 * known + 0.3 * duration
         return duration
 
     def _finished(self, job: Claimed, context: Context, outcome: Any, duration_ms: float) -> Finished:
@@ -204,9 +204,9 @@ class WorkLoop:
     def _is_light(self, job: Claimed) -> bool:
         return self._average_ms.get(job.attempt.action_id, 1e9) < settings.DEVOS.light_job_ms
 
-    def _adapt(self, queue: str, slowest_ms: float) -> None:
+    def _adapt(self, queue: str, average_ms: float) -> None:
         grown = min(self._batch.get(queue, 1) * 4, settings.DEVOS.claim_batch_max)
-        self._batch[queue] = grown if slowest_ms < settings.DEVOS.light_job_ms else 1
+        self._batch[queue] = grown if average_ms < settings.DEVOS.light_job_ms else 1
 
     # -- finishing in groups ------------------------------------------------------------------------------------------
 

@@ -18,17 +18,23 @@ _RETRY_STATES = {"40P01", "40001"}
 T = TypeVar("T")
 
 
+def statement(text: str) -> str:
+    """A statement without comments and line breaks: psycopg keeps its parsed form only below 4,096 characters."""
+    lines = (line.partition("--")[0] for line in text.splitlines())
+    return " ".join(" ".join(lines).split())
+
+
 def document(rows: Sequence[dict[str, Any]]) -> str:
     """Rows as the JSON text that ``jsonb_to_recordset`` reads; UUIDs become text."""
     return jsonsafe.dumps([{k: str(v) if isinstance(v, UUID) else v for k, v in row.items()} for row in rows])
 
 
-def run(statement: str, parameters: dict[str, Any], using: str) -> list[tuple[Any, ...]]:
+def run(query: str, parameters: dict[str, Any], using: str) -> list[tuple[Any, ...]]:
     """Execute one statement and fetch its rows; deadlocks and serialisation failures are tried again."""
 
     def once() -> list[tuple[Any, ...]]:
         with connections[using].cursor() as cursor:
-            cursor.execute(statement, parameters)
+            cursor.execute(query, parameters)
             return cursor.fetchall() if cursor.description else []
 
     return once() if connections[using].in_atomic_block else again_on_conflict(once)

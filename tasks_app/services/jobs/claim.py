@@ -16,7 +16,7 @@ from tasks_app.services import sql
 
 # The start is committed asynchronously: a start that a crash of the database forgets leaves the job queued, and the
 # synchronous commit of the finish flushes everything before it.
-_CLAIM = """
+_CLAIM = sql.statement("""
 with s as materialized (select set_config('synchronous_commit', 'off', true)),
 b as materialized (
   select id, priority, action_id from jobs, s where queue = %(queue)s and status = 'queued'
@@ -59,7 +59,7 @@ v as (
 select id, execution_id, task_id, attempt, max_attempts, uncounted, interruptions, action_id, organization_id, queue,
   input, checkpoint, created_by_type, created_by_id, correlation_id, request_id, cancel_requested_at is not null
 from r order by interruptions, priority desc, id
-"""
+""")
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,58 +30,56 @@ _TASK_FROM = sorted(
     & set(sources(TaskStatus.WAITING))
 )
 
-_FINISH = """
+_FINISH = sql.statement("""
 with i as materialized (
   select * from jsonb_to_recordset(%(rows)s::jsonb) as i(job uuid, execution uuid, attempt int, worker uuid,
     job_status text, execution_status text, task_status text, final boolean, output jsonb, error jsonb, delay_s float8,
     blocked_by jsonb, uncounted int, interruptions int, checkpoint jsonb, fingerprint text, note text,
     ended_ago_s float8, duration_ms float8, progress jsonb, action_version smallint, dropped int, steps_reused int)),
 c as materialized (
-  select jobs.id, jobs.cancel_requested_at is not null as cancel from jobs join i on i.job = jobs.id
-  where jobs.status = 'running' and jobs.attempt = i.attempt and jobs.worker_id = i.worker
+  select jobs.id, task_id, organization_id as org, action_id, cancel_requested_at is not null as cancel
+  from jobs join i on i.job = jobs.id
+  where status = 'running' and jobs.attempt = i.attempt and worker_id = i.worker
   order by jobs.id for update of jobs),
 -- What was to go on later ends here when somebody asked to cancel it meanwhile.
 f as materialized (
-  select i.job, execution, execution_status, final or cancel as final, output, error, delay_s, uncounted, interruptions,
-    checkpoint, fingerprint, note, ended_ago_s, duration_ms, progress, action_version, dropped, steps_reused,
-    case when final or not cancel then job_status else 'cancelled' end as job_status,
-    case when final or not cancel then task_status else 'cancelled' end as task_status,
-    case when not cancel then blocked_by end as blocked_by
+  select i.*, c.*, final or cancel as over, now() - ended_ago_s * interval '1 s' as ended,
+    now() + delay_s * interval '1 s' as later, cancel and not final as stopped
   from i join c on c.id = i.job),
+g as materialized (
+  select *, case when over then ended end as over_at,
+    case when stopped then 'cancelled' else job_status end as job_to,
+    case when stopped then 'cancelled' else task_status end as task_to from f),
 j as (
-  update jobs set status = f.job_status, worker_id = null, lease_expires_at = null,
-    available_at = case when f.final then jobs.available_at else now() + f.delay_s * interval '1 s' end,
-    completed_at = case when f.final then now() - f.ended_ago_s * interval '1 s' end,
-    blocked_by = f.blocked_by, output = f.output, error = f.error,
-    uncounted = jobs.uncounted + f.uncounted, interruptions = jobs.interruptions + f.interruptions,
-    checkpoint = coalesce(f.checkpoint, jobs.checkpoint), progress = coalesce(f.progress, jobs.progress)
-  from f where jobs.id = f.job
-  returning jobs.id, jobs.task_id, jobs.organization_id, jobs.action_id, jobs.queue, f.execution),
+  update jobs set status = g.job_to, worker_id = null, lease_expires_at = null, completed_at = g.over_at,
+    available_at = case when g.over then available_at else g.later end,
+    blocked_by = case when not g.over then g.blocked_by end, output = g.output, error = g.error,
+    uncounted = jobs.uncounted + g.uncounted, interruptions = jobs.interruptions + g.interruptions,
+    checkpoint = coalesce(g.checkpoint, jobs.checkpoint), progress = coalesce(g.progress, jobs.progress)
+  from g where jobs.id = g.job),
 x as (
-  update executions e set status = f.execution_status, output = f.output, error = f.error, progress = f.progress,
-    completed_at = now() - f.ended_ago_s * interval '1 s', duration_ms = f.duration_ms,
-    started_at = now() - f.ended_ago_s * interval '1 s' - f.duration_ms * interval '1 ms',
-    action_version = f.action_version, log_lines_dropped = f.dropped, steps_reused = f.steps_reused,
-    interrupted = f.execution_status = 'lost'
-  from f, j where j.execution = f.execution and e.id = f.execution and e.status = 'running'),
+  update executions e set status = execution_status, output = g.output, error = g.error, progress = g.progress,
+    completed_at = ended, duration_ms = g.duration_ms, started_at = ended - g.duration_ms * interval '1 ms',
+    action_version = g.action_version, log_lines_dropped = dropped, steps_reused = g.steps_reused,
+    interrupted = execution_status = 'lost'
+  from g where e.id = g.execution and e.status = 'running'),
 t as (
-  update tasks t set status = f.task_status, output = f.output, error = f.error,
-    completed_at = case when f.final then now() - f.ended_ago_s * interval '1 s' end,
-    check_at = now() + interval '1 hour' + f.delay_s * interval '1 s'
-  from f, j where j.execution = f.execution and t.id = j.task_id and t.status = any(%(task_from)s)
-  returning t.id),
-r as (
-  select f.*, j.task_id, j.organization_id, j.action_id, tasks.created_by_type as by_type, tasks.created_by_id as by_id,
-    tasks.correlation_id
-  from f join j on j.execution = f.execution join tasks on tasks.id = j.task_id),
+  update tasks t set status = task_to, output = g.output, error = g.error, completed_at = over_at,
+    check_at = later + interval '1 hour'
+  -- Not compared plainly: the planner would take the index on statuses, which is full of dead entries.
+  from g where t.id = g.task_id and t.status || '' = any(%(task_from)s)),
+r as materialized (
+  select g.*, created_by_type as by_type, created_by_id as by_id, correlation_id
+  from g join tasks on tasks.id = task_id),
 d as (
   insert into dead_letter_jobs (id, organization_id, job_id, execution_id, action_id, error, fingerprint, status,
     decided_by, reason, created_at)
-  select devos_new_id(), organization_id, job, execution, action_id, error, fingerprint, 'open', '', '', now()
-  from r where fingerprint is not null),
+  select devos_new_id(), org, job, execution, action_id, error, fingerprint, 'open', '', '', now()
+  from g where fingerprint is not null),
 n as (
   insert into task_logs (task_id, level, message, metadata, timestamp)
-  select task_id, case when final then 'error' else 'warn' end, note, '{}', now() from r where note is not null),
+  select task_id, case when over then 'error' else 'warn' end, note, '{}', now()
+  from g where note is not null and not stopped),
 l as (
   insert into execution_logs (execution_id, level, message, metadata, timestamp)
   select execution, level, message, metadata, now() - ago_s * interval '1 s'
@@ -90,15 +88,15 @@ l as (
 v as (
   insert into events (id, type, organization_id, actor_type, actor_id, task_id, job_id, execution_id, data,
     correlation_id, causation_id)
-  select devos_new_id(), s.prefix || s.status, organization_id, by_type, by_id, task_id, case when s.prefix <> 'task.' then job end, execution,
-    case when error is null then '{}'
-      else jsonb_build_object('code', error -> 'code', 'message', error -> 'message') end,
-    correlation_id, execution
-  from r cross join lateral (values ('execution.', execution_status), ('job.', job_status), ('task.', task_status),
-    ('job.', case when fingerprint is not null then 'dead_lettered' end)) as s(prefix, status)
+  select devos_new_id(), s.noun || s.status, org, by_type, by_id, task_id,
+    case when s.noun <> 'task.' then job end, execution,
+    case when error is null then '{}' else jsonb_build_object('code', error -> 'code', 'message', error -> 'message')
+    end, correlation_id, execution
+  from r cross join lateral (values ('execution.', execution_status), ('job.', job_to), ('task.', task_to),
+    ('job.', case when fingerprint is not null then 'dead_lettered' end)) as s(noun, status)
   where s.status is not null)
-select execution, queue from j
-"""
+select execution from g
+""")
 
 
 @dataclass(slots=True)
@@ -163,7 +161,7 @@ def _write(group: Sequence[Finished]) -> set[UUID]:
         sql.RUNTIME,
     )
     _after_commit(settled)
-    return {execution for execution, _ in rows}
+    return {execution for (execution,) in rows}
 
 
 def _row(one: Finished, change: Settlement, now: float) -> dict[str, Any]:
@@ -213,6 +211,6 @@ def _after_commit(settled: Sequence[tuple[Finished, Settlement]]) -> None:
     if any(change.job is JobStatus.RETRYING and change.delay_s <= 0 for _, change in settled):
         ready_due()
     for one, change in settled:
-        # Only tasks somebody may be watching: ones short enough to share a group are over before a page is drawn.
-        if len(settled) == 1:
+        # Short jobs are over before anybody can watch them.
+        if one.duration_ms >= settings.DEVOS.light_job_ms:
             bells().tell(str(one.attempt.task_id), str(change.task))

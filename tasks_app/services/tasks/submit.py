@@ -19,7 +19,7 @@ from tasks_app.services.bells import ring_after_commit
 from tasks_app.services.tasks import prepare
 from tasks_app.services.tasks.spec import Submitted, TaskSpec
 
-_SUBMIT = """
+_SUBMIT = sql.statement("""
 with p as (
   select %(org)s::uuid as org, %(actor_type)s::text as actor_type, %(actor_id)s::text as actor_id,
     %(request_id)s::text as request_id, %(address)s::text as address, %(key)s::text as key, %(reason)s::text as reason),
@@ -59,7 +59,7 @@ select task, 'task.created', p.org, p.actor_type, p.actor_id, resource_type, res
 union all
 select devos_new_id(), 'job.' || status, p.org, p.actor_type, p.actor_id, null, null, task, job,
   jsonb_build_object('action', type, 'queue', queue), '{}', correlation_id, task from i, p
-"""
+""")
 
 
 def submit(
