@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import structlog
 from celery import shared_task
+from django.db import InterfaceError, OperationalError, connections
 
 from tasks_app.maintenance import hourly, probe
 from tasks_app.runtime import worker_steps
 from tasks_app.runtime.queue_celery import WORK
+
+log = structlog.get_logger()
 
 
 @shared_task(name=WORK, ignore_result=True)
@@ -18,13 +24,22 @@ def work(queue: str) -> None:
 @shared_task(name="devos.probe", ignore_result=True)
 def probe_tick() -> None:
     """Beat asks each second what is due."""
-    probe.tick()
+    _tick(probe.tick)
 
 
 @shared_task(name="devos.hourly", ignore_result=True)
 def hourly_tick() -> None:
     """Beat's hourly tidy-up."""
-    hourly.tick()
+    _tick(hourly.tick)
+
+
+def _tick(work: Callable[[], object]) -> None:
+    try:
+        work()
+    except (OperationalError, InterfaceError) as error:
+        # The database is away. Celery keeps connections between tasks: without this the next tick meets the dead ones.
+        log.warning("tick.database_away", error=str(error))
+        connections.close_all()
 
 
 @shared_task(name="devos.bench_noop", ignore_result=True)
