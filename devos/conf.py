@@ -30,6 +30,8 @@ class Conf(BaseModel):
     )
     trusted_origins: str = Field("", description="Origins trusted for CSRF behind a proxy, separated by commas.")
 
+    plugins: str = Field("", description="Plugins besides the installed ones: module:attribute, separated by commas.")
+
     lease_s: Seconds = Field(
         15, description="How long a worker owns a running job without renewing. Rescue comes after it."
     )

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+
+from django.conf import settings
 
 from tasks_app.actions.definition import ActionDefinition
 from tasks_app.actions.plugin import ENTRY_POINT_GROUP, Plugin
@@ -62,8 +66,17 @@ def _load() -> None:
         if _loaded:
             return
         _loaded = True
-        for entry in entry_points(group=ENTRY_POINT_GROUP):
+        for entry in [*entry_points(group=ENTRY_POINT_GROUP), *_named_in_settings()]:
             _load_one(entry)
+
+
+def _named_in_settings() -> list[EntryPoint]:
+    """Plugins of DEVOS_PLUGINS: ``module:attribute``, from the current directory too, so that a first try needs no
+    package."""
+    named = [text.strip() for text in settings.DEVOS.plugins.split(",") if text.strip()]
+    if named and str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
+    return [EntryPoint(name=text, value=text, group=ENTRY_POINT_GROUP) for text in named]
 
 
 def _load_one(entry: EntryPoint) -> None:
