@@ -122,12 +122,13 @@ class Keeper:
     def _bury(self, held: Held) -> None:
         """A child is dead: what ran is judged, what was done but not written runs again, the rest goes back."""
         place = held.executions.index(held.current) if held.current else -1
-        verdict = self._verdicts.pop(held.pid, rescue.lost)
         if held.current:
+            verdict = self._verdicts.get(held.pid, rescue.lost)
             rescue.close_held(self.worker_id, [held.current], verdict)
         rescue.close_held(self.worker_id, held.executions[: max(place, 0)], rescue.lost)
         rescue.close_held(self.worker_id, held.executions[place + 1 :], rescue.not_started)
         self.slots.clear(held.slot)
+        self._verdicts.pop(held.pid, None)
         self._restarts += 1
 
     # -- leases -------------------------------------------------------------------------------------------------------
@@ -144,13 +145,13 @@ class Keeper:
             if one.cancel_requested:
                 self._ask_cancel(one.execution_id, held[one.execution_id])
         gone = set(held) - {one.execution_id for one in kept}
-        still_held = {execution for one in self.slots.all() for execution in one.executions}
-        # Missing once may mean just finished; missing twice and still held means the lease is somebody else's now.
-        for execution in gone & self._missing & still_held:
+        running = {one.current for one in self.slots.all()}
+        # Missing once may mean just finished; missing twice and still running means the lease is somebody else's now.
+        for execution in gone & self._missing & running:
             log.warning("worker.lease_lost", execution=str(execution))
             self._ask_cancel(execution, held[execution])
         self._missing = gone
-        self._asked = {one: at for one, at in self._asked.items() if one in still_held}
+        self._asked = {one: at for one, at in self._asked.items() if one in held}
 
     def _ask_cancel(self, execution: UUID, slot: int) -> None:
         if execution not in self._asked:

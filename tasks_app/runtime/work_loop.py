@@ -104,8 +104,8 @@ class WorkLoop:
                 jobs = claim(queue, self.worker_id, limit, self._light_actions())
                 if not jobs:
                     return done
-                more = len(jobs) == limit
-                if more and not rung and limit > 1:
+                # A full claim means there may be more: wake the next process. Not for one light job: it is over sooner.
+                if len(jobs) == limit and not rung and (limit > 1 or not self._is_light(jobs[0])):
                     bells().ring(queue)
                     rung = True
                 done += self._run_all(queue, jobs)

@@ -35,7 +35,8 @@ j as (
   returning d.*),
 t as (
   update tasks t set status = 'running', started_at = coalesce(t.started_at, now())
-  from j where t.id = j.task_id and t.status in ('queued', 'waiting')
+  -- Not compared plainly: the planner would take the index on statuses, which is full of dead entries.
+  from j where t.id = j.task_id and t.status || '' in ('queued', 'waiting')
   returning t.id, t.started_at = now() as first),
 r as materialized (
   select j.*, devos_new_id() as execution_id, t.created_by_type, t.created_by_id, t.correlation_id, t.request_id
