@@ -9,12 +9,12 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from pydantic import Field
 
-from tasks_app.domain import clock
+from tasks_app.domain import clock, ids
 from tasks_app.domain.errors import NotFound
 from tasks_app.domain.principal import Principal
 from tasks_app.models import Event, Execution, Job
 from tasks_app.queries import executions, tasks
-from tasks_app.queries.fields import Instant, ShortText, first_id_at, id_of
+from tasks_app.queries.fields import Instant, ShortText, first_id_at
 from tasks_app.queries.paging import ListQuery, NewestFirst, Page, keyset
 
 # Events of a sync execution are written by the process and the database that ran it, so their clocks agree roughly.
@@ -42,7 +42,7 @@ class EventFilter(NewestFirst):
         if self.created_before is not None:
             found = found.filter(timestamp__lt=self.created_before)
         if self.task is not None:
-            task_id = id_of("task", self.task)
+            task_id = ids.from_text("task", self.task)
             tasks.exists(principal, task_id)
             found = found.filter(task_id=task_id)
         # Only the task has an index, so what belongs to a job or an execution is found through its task.
@@ -50,7 +50,7 @@ class EventFilter(NewestFirst):
             task_id, job_id = _job(principal, self.job)
             found = found.filter(task_id=task_id, job_id=job_id)
         if self.execution is not None:
-            row = executions.get(principal, id_of("execution", self.execution))
+            row = executions.get(principal, ids.from_text("execution", self.execution))
             found = _near(found.filter(execution_id=row.id), row)
         return found
 
@@ -69,7 +69,7 @@ class TimelineQuery(ListQuery):
 
 
 def _job(principal: Principal, text: str) -> tuple[UUID, UUID]:
-    job_id = id_of("job", text)
+    job_id = ids.from_text("job", text)
     row = Job.objects.filter(id=job_id, organization_id=principal.organization_id).values_list("task_id").first()
     if row is None:
         raise NotFound("job", text)

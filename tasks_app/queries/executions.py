@@ -9,12 +9,13 @@ from django.db.models import JSONField, Q, QuerySet
 from django.db.models.functions import Coalesce
 from pydantic import Field
 
+from tasks_app.domain import ids
 from tasks_app.domain.errors import NotFound
 from tasks_app.domain.principal import Principal
 from tasks_app.domain.states import ExecutionStatus
 from tasks_app.models import Execution, Job, Task, Worker
 from tasks_app.queries import tasks
-from tasks_app.queries.fields import Instant, ShortText, id_of, made_between, status_is_one_of, without_heavy
+from tasks_app.queries.fields import Instant, ShortText, made_between, status_is_one_of, without_heavy
 from tasks_app.queries.paging import NewestFirst, Page
 
 # No index knows these: running ones are young, completed ones are nearly all.
@@ -41,12 +42,12 @@ class ExecutionFilter(NewestFirst):
         if self.action is not None and not self.action.endswith("*"):
             found = found.filter(action_id=self.action)
         if self.job is not None:
-            job_id = id_of("job", self.job)
+            job_id = ids.from_text("job", self.job)
             if not Job.objects.filter(id=job_id, **mine).exists():
                 raise NotFound("job", self.job)
             found = found.filter(job_id=job_id)
         if self.task is not None:
-            task_id = id_of("task", self.task)
+            task_id = ids.from_text("task", self.task)
             tasks.exists(principal, task_id)
             found = found.filter(of_task(task_id))
         return found
@@ -62,6 +63,14 @@ class ExecutionFilter(NewestFirst):
         return tried
 
 
+class ExecutionsOfTask(NewestFirst):
+    """The executions of one task."""
+
+    noun: ClassVar[str] = "execution"
+
+    status: list[ExecutionStatus] = Field([], max_length=8, description="One or more, repeated or separated by commas.")
+
+
 def of_task(task_id: UUID) -> Q:
     """Executions of a task, found through its jobs: that way an index serves."""
     return Q(job_id__in=Job.objects.filter(task_id=task_id).values("id"))
@@ -75,9 +84,9 @@ def page(principal: Principal, query: ExecutionFilter) -> Page[Execution]:
     return _joined(query.page(found))
 
 
-def of(principal: Principal, task_id: UUID, query: ExecutionFilter) -> Page[Execution]:
+def of(principal: Principal, task_id: UUID, query: ExecutionsOfTask) -> Page[Execution]:
     """A page of the executions of one task."""
-    return page(principal, query.model_copy(update={"task": task_id}))
+    return page(principal, ExecutionFilter.model_construct(**query.model_dump(), task=ids.to_text("task", task_id)))
 
 
 def get(principal: Principal, execution_id: UUID) -> Execution:

@@ -11,8 +11,6 @@ from uuid import UUID
 from django.db.models import BooleanField, F, Func, JSONField, Q, QuerySet
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
-from tasks_app.domain import ids
-
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST = datetime(2200, 1, 1, tzinfo=UTC)
 # The clock of a web process and the database's may differ; an id is never trusted to be nearer to its row than this.
@@ -94,8 +92,3 @@ def without_heavy(queryset: QuerySet[Any], *fields: str, **expressions: Any) -> 
         )
         extra[f"{name}_omitted"] = Func(value, template=f"coalesce({heavy}, false)", output_field=BooleanField())
     return queryset.defer(*fields).annotate(**extra)
-
-
-def id_of(noun: str, text: str | UUID) -> UUID:
-    """The UUID of a TypeID given by a caller; raises NotFound for what cannot be one."""
-    return text if isinstance(text, UUID) else ids.from_text(noun, text)

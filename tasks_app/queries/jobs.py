@@ -8,12 +8,13 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from pydantic import Field
 
+from tasks_app.domain import ids
 from tasks_app.domain.errors import NotFound
 from tasks_app.domain.principal import Principal
 from tasks_app.domain.states import JobStatus
 from tasks_app.models import Job
 from tasks_app.queries import tasks
-from tasks_app.queries.fields import Instant, ShortText, id_of, made_between, status_is_one_of, without_heavy
+from tasks_app.queries.fields import Instant, ShortText, made_between, status_is_one_of, without_heavy
 from tasks_app.queries.paging import NewestFirst, Page
 
 
@@ -35,7 +36,7 @@ class JobFilter(NewestFirst):
         if self.status and JobStatus.COMPLETED not in self.status:
             found = found.filter(_served(self.status))
         if self.task is not None:
-            task_id = id_of("task", self.task)
+            task_id = ids.from_text("task", self.task)
             tasks.exists(principal, task_id)
             found = found.filter(task_id=task_id)
         return found
@@ -51,6 +52,14 @@ class JobFilter(NewestFirst):
         return tried
 
 
+class JobsOfTask(NewestFirst):
+    """The jobs of one task."""
+
+    noun: ClassVar[str] = "job"
+
+    status: list[JobStatus] = Field([], max_length=8, description="One or more, repeated or separated by commas.")
+
+
 def _served(statuses: list[JobStatus]) -> Q:
     """Each status as the partial index that serves it wants to see it."""
     condition = Q()
@@ -63,6 +72,11 @@ def _served(statuses: list[JobStatus]) -> Q:
 def page(principal: Principal, query: JobFilter) -> Page[Job]:
     """A page of jobs; large inputs and outputs are left out."""
     return query.page(without_heavy(query.narrow(principal), "input", "output").defer("checkpoint"))
+
+
+def of_task(principal: Principal, task_id: UUID, query: JobsOfTask) -> Page[Job]:
+    """A page of the jobs of one task."""
+    return page(principal, JobFilter.model_construct(**query.model_dump(), task=ids.to_text("task", task_id)))
 
 
 def get(principal: Principal, job_id: UUID) -> Job:

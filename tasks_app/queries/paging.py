@@ -17,7 +17,7 @@ from tasks_app.domain.principal import Principal
 LIMIT_DEFAULT = 50
 LIMIT_MAX = 200
 # A condition that no index serves is tried on at most this many rows a page, so that no request reads a whole table.
-SCAN_MAX = 20_000
+SCAN_MAX = 100_000
 
 R = TypeVar("R")
 Key = UUID | int | str

@@ -8,12 +8,13 @@ from uuid import UUID
 from django.db.models import Prefetch, Q, QuerySet
 from pydantic import Field
 
+from tasks_app.domain import ids
 from tasks_app.domain.errors import NotFound
 from tasks_app.domain.principal import Principal
 from tasks_app.domain.states import TaskStatus
 from tasks_app.models import Job, Task
 from tasks_app.queries import projects
-from tasks_app.queries.fields import Instant, ShortText, id_of, made_between, status_is_one_of, without_heavy
+from tasks_app.queries.fields import Instant, ShortText, made_between, status_is_one_of, without_heavy
 from tasks_app.queries.paging import NewestFirst, Page
 
 # What a task says about its jobs.
@@ -63,6 +64,14 @@ class TaskFilter(NewestFirst):
         return tried
 
 
+class ChildFilter(NewestFirst):
+    """The children of one task."""
+
+    noun: ClassVar[str] = "task"
+
+    status: list[TaskStatus] = Field([], max_length=8, description="One or more, repeated or separated by commas.")
+
+
 def pattern(column: str, text: str) -> Q:
     """``column`` equals ``text``, or begins with it when it ends in a star."""
     return Q(**{f"{column}__startswith": text[:-1]}) if text.endswith("*") else Q(**{column: text})
@@ -73,11 +82,12 @@ def page(principal: Principal, query: TaskFilter) -> Page[Task]:
     return query.page(without_heavy(_with_jobs(query.narrow(principal)), "input", "output"))
 
 
-def children(principal: Principal, task_id: UUID, query: TaskFilter) -> Page[Task]:
+def children(principal: Principal, task_id: UUID, query: ChildFilter) -> Page[Task]:
     """A page of the tasks whose parent is ``task_id``."""
     exists(principal, task_id)
-    found = query.narrow(principal).filter(parent_task_id=task_id)
-    return query.page(without_heavy(_with_jobs(found), "input", "output"))
+    whole = TaskFilter.model_construct(**query.model_dump())
+    found = whole.narrow(principal).filter(parent_task_id=task_id)
+    return whole.page(without_heavy(_with_jobs(found), "input", "output"))
 
 
 def get(principal: Principal, task_id: UUID) -> Task:
@@ -104,7 +114,7 @@ def exists(principal: Principal, task_id: UUID) -> None:
 
 
 def _existing(principal: Principal, text: str) -> UUID:
-    task_id = id_of("task", text)
+    task_id = ids.from_text("task", text)
     exists(principal, task_id)
     return task_id
 

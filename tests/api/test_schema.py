@@ -5,6 +5,7 @@ After a wanted change: ``DEVOS_REFRESH_SCHEMA=1 pytest tests/api/test_schema.py`
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from pathlib import Path
 from typing import Any
@@ -74,3 +75,13 @@ def test_schema_and_docs_need_nobody_else(viewer: Api) -> None:
 def test_a_browser_is_sent_to_the_login() -> None:
     response = Api().get("docs/", headers={"Accept": "text/html"})
     assert response.status_code == 302 and "login" in response.headers["Location"]
+
+
+def test_the_reference_lists_every_endpoint(schema: dict[str, Any]) -> None:
+    path = Path(__file__).parents[2] / "docs" / "generate_rest.py"
+    spec = importlib.util.spec_from_file_location("generate_rest", path)
+    assert spec is not None and spec.loader is not None
+    generate = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generate)
+    now = generate.TARGET.read_text()
+    assert generate.page(schema, now) == now, "python docs/generate_rest.py"

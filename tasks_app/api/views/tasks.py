@@ -20,10 +20,10 @@ from tasks_app.api.schema import EVENT_STREAM, IDEMPOTENCY_KEY, LAST_EVENT_ID, d
 from tasks_app.api.submission import bulk_answer, read_specs, submitted_answer
 from tasks_app.queries import events, executions, jobs, logs, tasks
 from tasks_app.queries.events import TimelineQuery
-from tasks_app.queries.executions import ExecutionFilter
-from tasks_app.queries.jobs import JobFilter
+from tasks_app.queries.executions import ExecutionsOfTask
+from tasks_app.queries.jobs import JobsOfTask
 from tasks_app.queries.logs import LogQuery
-from tasks_app.queries.tasks import TaskFilter
+from tasks_app.queries.tasks import ChildFilter, TaskFilter
 from tasks_app.services import tasks as verbs
 from tasks_app.services.tasks import TaskSpec
 
@@ -107,16 +107,15 @@ class TaskReplay(ApiView):
 
 
 class TaskJobs(ApiView):
-    query = {"GET": JobFilter}
+    query = {"GET": JobsOfTask}
 
     @documented("List the jobs of a task", JobList, errors=(404,))
     def get(self, request: Request, task_id: str) -> Response:
-        query = self.parameters.model_copy(update={"task": uuid_of("task", task_id)})
-        return listed(jobs.page(self.principal, query), job_out)
+        return listed(jobs.of_task(self.principal, uuid_of("task", task_id), self.parameters), job_out)
 
 
 class TaskExecutions(ApiView):
-    query = {"GET": ExecutionFilter}
+    query = {"GET": ExecutionsOfTask}
 
     @documented("List the executions of a task", ExecutionList, errors=(404,))
     def get(self, request: Request, task_id: str) -> Response:
@@ -141,7 +140,7 @@ class TaskEvents(ApiView):
 
 
 class TaskChildren(ApiView):
-    query = {"GET": TaskFilter}
+    query = {"GET": ChildFilter}
 
     @documented("List the children of a task", TaskList, errors=(404,))
     def get(self, request: Request, task_id: str) -> Response:
