@@ -19,7 +19,7 @@ from tasks_app.admin import (  # noqa: F401
     tasks,
 )
 
-admin.site.extra_urls = lambda: dashboard.urls(admin.site)
-admin.site.search = search.checked(admin.site.search)
+admin.site.extra_urls = lambda: dashboard.urls(admin.site)  # type: ignore[attr-defined]
+admin.site.search = search.checked(admin.site.search)  # type: ignore[attr-defined]
 admin.site.site_title = "DevOS"
 admin.site.index_title = "Dashboard"

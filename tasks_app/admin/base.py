@@ -70,7 +70,7 @@ class RuntimeAdmin(DeskAdmin):
     """Rows the runtime writes: a keyset list, and a read-only page with tabs that keeps itself up to date.
 
     A subclass names its ``noun`` (for TypeIDs), its ``tabs``, and answers `tab_context` for each. Verbs come in through
-    `tasks_app.admin.verbs.VerbsMixin`.
+    `tasks_app.admin.verbs.VerbsAdmin`.
     """
 
     noun: ClassVar[str]

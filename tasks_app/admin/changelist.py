@@ -44,6 +44,8 @@ def _cursor(text: str | None) -> UUID | None:
 class DeskChangeList(ChangeList):
     """Says what the page holds instead of asking to select something."""
 
+    result_list: Any
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.title = crumb(self.opts.verbose_name_plural)
@@ -55,6 +57,7 @@ class KeysetChangeList(DeskChangeList):
     ``model_admin`` is a `tasks_app.admin.base.RuntimeAdmin`. Parameters no filter of it reads are ignored.
     """
 
+    filter_params: dict[str, list[str]]
     older_url = ""
     newer_url = ""
     further_url = ""

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.utils.dateparse import parse_datetime
 
 from tasks_app.domain import clock, jsonsafe
-from tasks_app.models import Event, Execution, ExecutionLog, Job, Task, TaskLog, Worker
+from tasks_app.models import Event, Execution, Job, Task, TaskLog, Worker
 from tasks_app.queries.dashboard import read_rows
 
 ATTEMPTS_SHOWN = 50
@@ -69,7 +69,7 @@ def with_workers(executions: list[Execution]) -> list[Execution]:
     """Set ``worker`` on each: one statement."""
     workers = Worker.objects.in_bulk({e.worker_id for e in executions if e.worker_id})
     for execution in executions:
-        execution.worker = workers.get(execution.worker_id)  # type: ignore[attr-defined]
+        execution.worker = workers.get(execution.worker_id) if execution.worker_id else None  # type: ignore[attr-defined]
     return executions
 
 
@@ -89,27 +89,31 @@ def timeline(executions: Sequence[Execution], since: datetime) -> list[dict[str,
     return made
 
 
+# From the end of each execution's own index range: "where execution_id in (...) order by id desc limit n" may walk the
+# whole table backwards instead.
+_LAST_LINES = """
+select l.* from unnest(%(executions)s::uuid[]) as e (id) cross join lateral (
+  select id, execution_id, level, message, metadata, timestamp from execution_logs where execution_id = e.id
+  order by id desc limit %(limit)s) l
+order by l.id desc limit %(limit)s
+"""
+
+
 def logs(executions: Sequence[Execution], task_id: UUID | None = None) -> dict[str, Any]:
     """The last lines of these executions, and of the platform about the task, by time."""
-    found: list[Any] = list(
-        ExecutionLog.objects.filter(execution_id__in=[e.id for e in executions]).order_by("-id")[: LOG_LINES_SHOWN + 1]
-    )
+    attempt_of = {e.id: f"#{e.attempt}" for e in executions}
+    found = read_rows(_LAST_LINES, {"executions": list(attempt_of), "limit": LOG_LINES_SHOWN + 1}) if executions else []
     more = len(found) > LOG_LINES_SHOWN
     if task_id:
-        found += TaskLog.objects.filter(task_id=task_id).order_by("-id")[:LOG_LINES_SHOWN]
-    found.sort(key=lambda line: (line.timestamp, line.id))
-    attempt_of = {e.id: e.attempt for e in executions}
-    lines = [
-        {
-            "at": line.timestamp,
-            "level": line.level,
-            "message": jsonsafe.clean_text(line.message),
-            "metadata": line.metadata,
-            "attempt": attempt_of.get(getattr(line, "execution_id", None), "platform"),
-        }
-        for line in found[-LOG_LINES_SHOWN:]
-    ]
-    return {"lines": lines, "more_lines": more, "dropped": sum(e.log_lines_dropped for e in executions)}
+        newest = TaskLog.objects.filter(task_id=task_id).order_by("-id")
+        fields = ("id", "level", "message", "metadata", "timestamp")
+        found += [dict(line) for line in newest.values(*fields)[:LOG_LINES_SHOWN]]
+    found.sort(key=lambda line: (line["timestamp"], line["id"]))
+    for line in found:
+        line["message"] = jsonsafe.clean_text(line["message"])
+        line["source"] = attempt_of.get(line["execution_id"], "") if "execution_id" in line else "platform"
+    dropped = sum(e.log_lines_dropped for e in executions)
+    return {"lines": found[-LOG_LINES_SHOWN:], "more_lines": more, "dropped": dropped}
 
 
 def events(**which: UUID) -> list[Event]:

@@ -11,9 +11,9 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display as column
 
 from tasks_app.admin import history
-from tasks_app.admin.base import RuntimeAdmin, Tab
+from tasks_app.admin.base import Tab
 from tasks_app.admin.filters import ActionFilter, CreatedFilter, JobStatusFilter, OrganizationFilter, QueueFilter
-from tasks_app.admin.verbs import Verb, VerbsMixin
+from tasks_app.admin.verbs import Verb, VerbsAdmin
 from tasks_app.domain.principal import Principal
 from tasks_app.domain.states import JOB_FINAL, JobStatus
 from tasks_app.models import Job, Worker
@@ -32,7 +32,7 @@ def _retry(principal: Principal, row: Job, given: dict[str, Any]) -> str:
 
 
 @admin.register(Job)
-class JobAdmin(VerbsMixin, RuntimeAdmin):
+class JobAdmin(VerbsAdmin):
     noun = "job"
     list_display = ("what", "status_label", "progress_column", "queue_id", "priority", "attempts", "created", "took")
     list_display_links = ("what",)

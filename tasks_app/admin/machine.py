@@ -22,7 +22,7 @@ from tasks_app.admin import history
 from tasks_app.admin.base import RuntimeAdmin, Tab
 from tasks_app.admin.changelist import PlainChangeList
 from tasks_app.admin.principal import desk_of
-from tasks_app.admin.verbs import ReasonForm, Verb, VerbsMixin
+from tasks_app.admin.verbs import ReasonForm, Verb, VerbsAdmin
 from tasks_app.domain import clock, jsonsafe
 from tasks_app.domain.principal import Principal
 from tasks_app.models import Job, Queue, Worker
@@ -78,7 +78,7 @@ def _is_paused(queue: Queue) -> bool:
 
 
 @admin.register(Queue)
-class QueueAdmin(VerbsMixin, SmallTableAdmin):
+class QueueAdmin(VerbsAdmin, SmallTableAdmin):
     noun = "queue"
     list_display = ("name", "state", "depth", "running", "waiting", "oldest")
     ordering = ("name",)
@@ -120,19 +120,19 @@ class QueueAdmin(VerbsMixin, SmallTableAdmin):
         return display.badge("paused" if _is_paused(queue) else "active")
 
     @column(description="Ready")
-    def depth(self, queue: Queue) -> str:
+    def depth(self, queue: Any) -> str:
         return str(queue.numbers.get("depth_text", display.DASH))
 
     @column(description="Running")
-    def running(self, queue: Queue) -> str:
+    def running(self, queue: Any) -> str:
         return f"{queue.numbers.get('running', 0):,}"
 
     @column(description="Waiting")
-    def waiting(self, queue: Queue) -> str:
+    def waiting(self, queue: Any) -> str:
         return f"{queue.numbers.get('waiting', 0):,}"
 
     @column(description="Oldest ready")
-    def oldest(self, queue: Queue) -> str:
+    def oldest(self, queue: Any) -> str:
         return display.seconds_text(queue.numbers.get("oldest_s"))
 
     def find(self, request: HttpRequest, object_id: str) -> Queue:
@@ -196,7 +196,7 @@ class WorkerAdmin(SmallTableAdmin):
         return ", ".join(worker.queues)
 
     @column(description="Running")
-    def running(self, worker: Worker) -> str:
+    def running(self, worker: Any) -> str:
         return str(worker.running_jobs)
 
     @column(description="Memory")

@@ -42,6 +42,8 @@ class DeskMiddleware:
     """Guards everything under the admin's address."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        # A rate that cannot be read stops the process at its start, not the first login.
+        parse_rate(settings.DEVOS.login_rate)
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from django.contrib import admin
 from django.db.models import Q, QuerySet
@@ -19,6 +20,10 @@ from tasks_app.queries import actors
 from tasks_app.templatetags import desk as display
 
 _NOUNS = {prefix: noun for noun, prefix in ids.PREFIXES.items()}
+
+
+def _organization(key: UUID | None) -> Organization | None:
+    return Organization.objects.filter(pk=key).first() if key else None
 
 
 @admin.register(Event)
@@ -77,7 +82,7 @@ class EventAdmin(RuntimeAdmin):
     def row_context(self, request: HttpRequest, row: Event) -> dict[str, Any]:
         return {
             "who": actors.name_of(row.actor_type, row.actor_id),
-            "organization": Organization.objects.filter(pk=row.organization_id).first(),
+            "organization": _organization(row.organization_id),
         }
 
 
@@ -129,5 +134,5 @@ class AuditAdmin(RuntimeAdmin):
     def row_context(self, request: HttpRequest, row: AuditEntry) -> dict[str, Any]:
         return {
             "who": actors.name_of(row.actor_type, row.actor_id),
-            "organization": Organization.objects.filter(pk=row.organization_id).first(),
+            "organization": _organization(row.organization_id),
         }

@@ -66,7 +66,7 @@ def checked(search: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         # At most FOUND_MAX rows and a few lists are ever found: there is no second page.
         given["page"] = "1"
         if "s" in given:
-            given["s"] = jsonsafe.clean_text(given["s"])[:200]
+            given["s"] = jsonsafe.clean_text(str(given["s"]))[:200]
         request.GET = given  # type: ignore[assignment]
         return search(request, extra_context)
 

@@ -22,11 +22,11 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from tasks_app.admin.base import DeskAdmin, RuntimeAdmin, Tab
+from tasks_app.admin.base import DeskAdmin, Tab
 from tasks_app.admin.changelist import PlainChangeList
 from tasks_app.admin.filters import OrganizationFilter
 from tasks_app.admin.principal import desk_of, may, principal_of
-from tasks_app.admin.verbs import Verb, VerbsMixin
+from tasks_app.admin.verbs import Verb, VerbsAdmin
 from tasks_app.domain import clock, jsonsafe
 from tasks_app.domain.errors import DevosError
 from tasks_app.domain.principal import ROLES, Principal
@@ -157,8 +157,8 @@ class ProjectAdmin(DeskAdmin):
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return may(request, "projects.write")
 
-    def has_change_permission(self, request: HttpRequest, obj: Project | None = None) -> bool:
-        return may(request, "projects.write", obj.organization_id if obj else None)
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return may(request, "projects.write", getattr(obj, "organization_id", None))
 
     def save_model(self, request: HttpRequest, obj: Project, form: Any, change: bool) -> None:
         given = {name: form.cleaned_data[name] for name in ("name", "slug", "description")}
@@ -208,7 +208,7 @@ def _revoke(principal: Principal, row: ApiKey, given: dict[str, Any]) -> str:
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(VerbsMixin, RuntimeAdmin):
+class ApiKeyAdmin(VerbsAdmin):
     noun = "api_key"
     list_display = ("what", "state", "role", "scope_text", "used", "expires", "created")
     list_display_links = ("what",)

@@ -23,7 +23,7 @@ from tasks_app.admin.filters import (
     TypeFilter,
 )
 from tasks_app.admin.task_verbs import VERBS
-from tasks_app.admin.verbs import VerbsMixin
+from tasks_app.admin.verbs import VerbsAdmin
 from tasks_app.domain.states import TASK_FINAL, TaskStatus
 from tasks_app.models import Task
 from tasks_app.queries import actors
@@ -33,7 +33,7 @@ CHILDREN_SHOWN = 50
 
 
 @admin.register(Task)
-class TaskAdmin(VerbsMixin, RuntimeAdmin):
+class TaskAdmin(VerbsAdmin):
     noun = "task"
     list_display = ("what", "status_label", "progress_column", "priority", "project_name", "who", "created", "took")
     list_display_links = ("what",)

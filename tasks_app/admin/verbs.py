@@ -15,6 +15,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from unfold.widgets import UnfoldAdminTextareaWidget
 
+from tasks_app.admin.base import RuntimeAdmin
 from tasks_app.admin.principal import may, principal_of
 from tasks_app.domain import jsonsafe
 from tasks_app.domain.errors import DevosError
@@ -82,8 +83,8 @@ class Button:
     why: str = ""
 
 
-class VerbsMixin:
-    """Adds ``<id>/do/<verb>/`` to an admin with a ``find`` method, and bulk actions with the same confirmation."""
+class VerbsAdmin(RuntimeAdmin):
+    """Adds ``<id>/do/<verb>/`` to the pages of rows, and bulk actions with the same confirmation."""
 
     verbs: ClassVar[Sequence[Verb]] = ()
     bulk: ClassVar[Sequence[str]] = ()
