@@ -253,6 +253,27 @@ def test_a_stream_over_wsgi(operator: Api, organization: Organization) -> None:
     assert text.count("event: ") == 3 and "event: end" in text
 
 
+@pytest.fixture
+def _no_redis(settings: Any) -> None:
+    """Redis has gone: its address leads nowhere."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"redis://127.0.0.1:{free.getsockname()[1]}/0"
+    settings.REDIS_URL = address
+    settings.CACHES = {"default": {**settings.CACHES["default"], "LOCATION": address}}
+
+
+@pytest.mark.usefixtures("_no_redis")
+def test_without_redis_requests_and_streams_go_on(
+    viewer: Api, running: tuple[Task, Execution], follow: Callable[..., Following]
+) -> None:
+    assert viewer.get("me").status_code == 200
+    following = follow(viewer, f"tasks/{running[0].public_id}/stream")
+    assert following.frame()[1] == "status"
+    finish(running[0])
+    assert following.kinds(2) == ["status", "end"]
+
+
 def raw_request(server: str, api: Api, headers: dict[str, str], chunks: list[bytes]) -> tuple[int, Any]:
     """Status and JSON of a POST that is written by hand."""
     connection = http.client.HTTPConnection(urlsplit(server).netloc, timeout=20)
