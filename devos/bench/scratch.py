@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,5 +65,21 @@ def environment() -> Iterator[dict[str, str]]:
             subprocess.run([sys.executable, str(manage), "migrate", "--verbosity=0"], env=env, check=True)
             yield env
         finally:
-            with psycopg.connect(database_url, autocommit=True) as connection:
-                connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+            _drop(database_url, name)
+
+
+def _drop(database_url: str, name: str) -> None:
+    """Drop the scratch database. Not WITH (FORCE): that needs the right to end an autovacuum worker, which we lack."""
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        for tries_left in range(20, 0, -1):
+            connection.execute(
+                "select pg_terminate_backend(pid) from pg_stat_activity where datname = %s and usename = current_user",
+                [name],
+            )
+            try:
+                connection.execute(sql.SQL("drop database {}").format(sql.Identifier(name)))
+                return
+            except psycopg.errors.ObjectInUse:
+                if tries_left == 1:
+                    raise
+                time.sleep(0.5)
