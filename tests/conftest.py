@@ -22,7 +22,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def platform(tmp_path_factory: pytest.TempPathFactory) -> Generator[Platform]:
     """The platform shared by the acceptance tests of this run. Leave it working: children you kill come back."""
-    running = Platform(tmp_path_factory.mktemp("platform") / "home", "--no-first-task")
+    plugin = {"DEVOS_PLUGINS": "tests.support.stubborn:plugin"}
+    running = Platform(tmp_path_factory.mktemp("platform") / "home", "--no-first-task", **plugin)
     running.start()
     yield running
     running.stop()

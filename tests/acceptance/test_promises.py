@@ -6,11 +6,13 @@ import os
 import signal
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 import redis
+import requests
 
 from tests.support.platform import Platform
 from tests.support.waiting import until
@@ -154,6 +156,74 @@ def test_a_worker_that_is_told_to_stop_costs_nothing(platform: Platform) -> None
     platform.wait_restarted("jobs", platform.kill("jobs", signal.SIGTERM))
     until(lambda: all_done(platform, tasks), 90, "all end")
     assert all(interruptions == 0 for _, _, interruptions, _, _ in jobs_of(platform, tasks))
+
+
+@pytest.mark.parametrize("how", ["sleep", "socket", "swallow", "child"])
+def test_f41_a_time_limit_holds_whatever_the_action_does(platform: Platform, how: str) -> None:
+    marker = f"stubborn-child-{os.getpid()}"
+    [task] = submit(platform, 1, "stubborn.hang", how=how, marker=marker)
+    until(lambda: jobs_of(platform, [task])[0][0] == "failed", 30, "it is ended at its limit")
+    assert platform.api("GET", f"/api/tasks/{task}").json()["error"]["code"] == "TIMEOUT"
+    until(lambda: not processes_with(marker), 10, "what it had started is gone too")
+    after = submit(platform, 4, "core.echo", value=1)
+    until(lambda: all_done(platform, after), 30, "the pool works on")
+
+
+def processes_with(marker: str) -> list[str]:
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = entry.read_bytes()
+        except OSError:
+            continue
+        if marker.encode() in command:
+            found.append(entry.parent.name)
+    return found
+
+
+def test_a_durable_step_is_done_once(platform: Platform) -> None:
+    [task] = submit(platform, 1, "stubborn.effect", how="", marker="paid")
+    until(lambda: all_done(platform, [task]), 30, "the second attempt ends it")
+    executions = platform.api("GET", f"/api/tasks/{task}/executions").json()["results"]
+    first = min(executions, key=lambda one: one["attempt"])
+    assert len(executions) == 2
+    assert platform.api("GET", f"/api/tasks/{task}").json()["output"] == f"paid by {first['id']}"
+
+
+def test_f22_a_broker_that_drops_every_connection(platform: Platform) -> None:
+    tasks = submit(platform, 50, "core.sleep", seconds=0.3)
+    broker = redis.Redis.from_url(platform.redis_url)
+    ends_at = time.monotonic() + 8
+
+    def dropped_long_enough() -> bool:
+        broker.client_kill_filter(_type="normal", skipme=True)
+        return time.monotonic() > ends_at
+
+    until(dropped_long_enough, 20, "connections are dropped for a while", every_s=1)
+    until(lambda: all_done(platform, tasks), 90, "all end without help")
+    assert_each_attempt_is_one_row(platform, tasks)
+
+
+def test_f31_a_worker_whose_row_is_gone_too(platform: Platform) -> None:
+    tasks = submit(platform, 4, "core.sleep", seconds=1)
+    until(lambda: some_running(platform, tasks), 30, "jobs run")
+    old = platform.kill("jobs", signal.SIGKILL)
+    rows(platform, "delete from workers where pid = %s returning 1", old)
+    until(lambda: all_done(platform, tasks), 90, "rescue looks at leases, not at workers")
+
+
+def test_flower_shows_jobs_by_action_and_id(platform: Platform) -> None:
+    [task] = submit(platform, 1, "core.sleep", seconds=0.2)
+    until(lambda: all_done(platform, [task]), 30, "it ends")
+    job = platform.api("GET", f"/api/tasks/{task}/jobs").json()["results"][0]["id"]
+    login = (platform.bootstrap["admin_user"], platform.bootstrap["admin_password"])
+
+    def shown() -> bool:
+        answer = requests.get(f"{platform.flower_url}/api/tasks", auth=login, timeout=10)
+        known = answer.json() if answer.status_code == 200 else {}
+        return known.get(job, {}).get("name") == "core.sleep"
+
+    until(shown, 30, "Flower knows it")
 
 
 def test_an_idle_platform_is_quiet(platform: Platform) -> None:
