@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 from tasks_app.actions import registry
 from tasks_app.domain.principal import Actor, Principal
 from tasks_app.models import Organization
-from tasks_app.services import api_keys, setup
+from tasks_app.services import api_keys
 from tests.api.actions import plugin
 from tests.api.client import Api
 from tests.api.rows import World, make_world
@@ -91,9 +91,3 @@ def stranger(caller: Callable[..., Api], other_organization: Organization) -> Ap
 def world(organization: Organization) -> World:
     """One of everything in the default organisation."""
     return make_world(organization)
-
-
-@pytest.fixture
-def _seeded(transactional_db: None) -> None:
-    """Tests that commit find the tables flushed by those before: put back what migrate creates."""
-    setup.ensure_defaults()

@@ -161,7 +161,7 @@ def _own_connections() -> Iterator[None]:
 
 
 @pytest.mark.django_db(transaction=True, databases=["default", "runtime"])
-@pytest.mark.usefixtures("_own_connections", "_seeded")
+@pytest.mark.usefixtures("_own_connections")
 class TestInParallel:
     def test_20_requests_with_one_key_make_one_task(self, operator: Api) -> None:
         def send(_: int) -> Any:

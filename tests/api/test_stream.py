@@ -27,7 +27,7 @@ from tests.support.waiting import until
 
 pytestmark = [
     pytest.mark.django_db(transaction=True, databases=["default", "runtime"]),
-    pytest.mark.usefixtures("_seeded", "_no_leftovers"),
+    pytest.mark.usefixtures("_no_leftovers"),
 ]
 
 Frame = tuple[str, str, Any]
