@@ -14,12 +14,11 @@ _CHUNK = 50_000
 _SEED = """
 with p as (select %(org)s::uuid as org, %(count)s::int as count),
 i as (
-  select g, devos_new_id() as task, devos_new_id() as job, devos_new_id() as execution,
-    now() - (g %% 2592000) * interval '1 s' as at,
+  select g, at, devos_new_id(at) as task, devos_new_id(at) as job, devos_new_id(at) as execution,
     case when g %% 40 = 0 then 'failed' when g %% 97 = 0 then 'cancelled' else 'completed' end as status,
     (array['core.noop', 'core.echo', 'net.http.request', 'seo.website.scan',
       'monitor.http.check'])[1 + g %% 5] as action
-  from p, generate_series(1, p.count) g),
+  from p, generate_series(1, p.count) g, lateral (select now() - (g %% 2592000) * interval '1 s' as at) as past),
 t as (
   insert into tasks (id, type, name, description, status, priority, organization_id, input, output, error,
     created_by_type, created_by_id, correlation_id, request_id, created_at, started_at, completed_at, check_at,
@@ -39,9 +38,9 @@ e as (
   select execution, action, p.org, task, job, status, 'async', 'system', 'seed', 1, 3, at, at, at + interval '1 s',
     1000, '{}', case status when 'failed' then '{"code": "SEEDED", "message": "Seeded failure"}'::jsonb end, 'seed',
     false, 0, 0 from i, p)
-insert into events (type, timestamp, organization_id, actor_type, actor_id, task_id, job_id, execution_id,
+insert into events (id, type, timestamp, organization_id, actor_type, actor_id, task_id, job_id, execution_id,
   correlation_id)
-select kind, at, p.org, 'system', 'seed', task, job, execution, 'seed'
+select devos_new_id(at), kind, at, p.org, 'system', 'seed', task, job, execution, 'seed'
 from i, p, unnest(array['task.created', 'execution.started', 'execution.' || status, 'job.' || status,
   'task.' || status]) as kind
 """

@@ -6,8 +6,9 @@ FUNCTIONS = r"""
 -- Ids made in SQL: a UUIDv7 whose random part is a counter. Unique in this database, ordered, and ten times cheaper
 -- than gen_random_uuid(), which opens the random device for every row.
 create sequence devos_ids cache 100;
-create function devos_new_id() returns uuid language sql volatile parallel safe as $$
-  select encode(substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) || '\x7000'::bytea
+create function devos_new_id(at timestamptz default clock_timestamp()) returns uuid
+language sql volatile parallel safe as $$
+  select encode(substring(int8send((extract(epoch from at) * 1000)::bigint) from 3) || '\x7000'::bytea
     || int8send(nextval('devos_ids') - 9223372036854775807 - 1), 'hex')::uuid
 $$;
 
@@ -59,6 +60,8 @@ create table events (
   primary key (id, timestamp)
 ) partition by range (timestamp);
 create index events_of_task on events (task_id, sequence) where task_id is not null;
+-- Sync runs have no task: their events are found by execution.
+create index events_of_sync_run on events (execution_id) where task_id is null;
 create table events_default partition of events default;
 
 create sequence execution_logs_id_seq;
@@ -102,7 +105,7 @@ class Migration(migrations.Migration):
     operations = [
         migrations.RunSQL(
             FUNCTIONS,
-            "drop function devos_new_id(); drop sequence devos_ids; drop function devos_refuse_change() cascade; "
+            "drop function devos_new_id(timestamptz); drop sequence devos_ids; drop function devos_refuse_change() cascade; "
             "drop function devos_ensure_partitions(text, int);",
         ),
         migrations.RunSQL(

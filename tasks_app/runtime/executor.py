@@ -17,6 +17,7 @@ from tasks_app.actions import registry
 from tasks_app.actions.definition import ActionDefinition
 from tasks_app.domain import faultpoints, jsonsafe
 from tasks_app.domain.errors import ActionError, DevosError, PayloadTooLarge
+from tasks_app.domain.masking import MASK
 from tasks_app.domain.outcomes import Cancelled as CancelledOutcome
 from tasks_app.domain.outcomes import ErrorInfo, Failed, HandedBack, Outcome, Succeeded
 from tasks_app.domain.retry import RetryPolicy
@@ -25,7 +26,6 @@ from tasks_app.runtime.error_table import describe
 from tasks_app.runtime.middleware import SoftTimeout, clean_database_session, time_limit
 from tasks_app.services import principals, secrets
 
-_MASK = "••••"
 # Shorter "secrets" would mask half of every text.
 _SECRET_MIN = 4
 
@@ -156,7 +156,7 @@ def redactor(secret_values: list[str]) -> Callable[[Any], Any]:
     def redact(value: Any) -> Any:
         if isinstance(value, str):
             for secret in longest_first:
-                value = value.replace(secret, _MASK)
+                value = value.replace(secret, MASK)
             return value
         if isinstance(value, dict):
             return {redact(key): redact(item) for key, item in value.items()}

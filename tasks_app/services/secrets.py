@@ -15,7 +15,8 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
 from pydantic import BaseModel, SecretStr
 
-from tasks_app.domain.errors import ActionError
+from tasks_app.domain.errors import ActionError, InvalidInput
+from tasks_app.domain.masking import MASK
 
 MARK = "$secret"
 
@@ -30,6 +31,9 @@ def seal(parsed: Any, given: Any) -> Any:
     """``given`` (JSON) with every value that ``parsed`` holds as SecretStr replaced by its encrypted form."""
     if isinstance(parsed, SecretStr):
         text = parsed.get_secret_value()
+        if text == MASK:
+            problem = "This is the mask that is shown instead of a secret, not the secret. Give the secret itself."
+            raise InvalidInput(problem, [{"field": "input", "problem": "a masked secret"}])
         return {MARK: _cipher().encrypt(text.encode()).decode()} if text else given
     if isinstance(parsed, BaseModel) and isinstance(given, Mapping):
         names: dict[str, str] = {(field.alias or name): name for name, field in type(parsed).model_fields.items()}

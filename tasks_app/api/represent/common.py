@@ -10,12 +10,12 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from tasks_app.domain import ids
+from tasks_app.domain.masking import MASK
 from tasks_app.domain.principal import Actor
 from tasks_app.queries.logs import Line
 
 # How `services.secrets` marks an encrypted value in a stored input.
 _SECRET_MARK = "$secret"
-_MASK = "**********"
 
 Json = Any
 
@@ -83,7 +83,7 @@ def masked(value: Any) -> Any:
     """A stored input with its secrets covered."""
     if isinstance(value, Mapping):
         if set(value) == {_SECRET_MARK}:
-            return _MASK
+            return MASK
         return {key: masked(item) for key, item in value.items()}
     return [masked(item) for item in value] if isinstance(value, list) else value
 

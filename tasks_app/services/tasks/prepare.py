@@ -96,6 +96,7 @@ def row(lookups: Lookups, spec: TaskSpec, replay_of: UUID | None = None) -> dict
         "resource_type": spec.resource.type if spec.resource else None,
         "resource_id": spec.resource.id if spec.resource else None,
         "delay_s": spec.seconds_from(clock.now()),
+        "run_at": spec.run_at.isoformat() if spec.run_at else None,
         "parent": lookups.parent(spec.parent_task) if spec.parent_task else None,
         "replay_of": replay_of,
         "max_attempts": spec.max_attempts or action.retry.max_attempts,

@@ -26,8 +26,8 @@ with p as (
 i as (
   select *, case when delay_s > 0 then 'pending' else 'queued' end as status
   from jsonb_to_recordset(%(rows)s::jsonb) as i(task uuid, job uuid, type text, name text, description text,
-    priority smallint, queue text, project uuid, resource_type text, resource_id text, delay_s float8, parent uuid,
-    replay_of uuid, max_attempts smallint, correlation_id text, input jsonb)),
+    priority smallint, queue text, project uuid, resource_type text, resource_id text, delay_s float8,
+    run_at timestamptz, parent uuid, replay_of uuid, max_attempts smallint, correlation_id text, input jsonb)),
 t as (
   insert into tasks (id, type, name, description, status, priority, organization_id, project_id, resource_type,
     resource_id, input, created_by_type, created_by_id, parent_task_id, replay_of_id, correlation_id, request_id,
@@ -39,7 +39,8 @@ j as (
   insert into jobs (id, task_id, organization_id, action_id, queue, status, priority, attempt, max_attempts,
     interruptions, uncounted, available_at, created_at, blocked_by, after, input)
   select job, task, p.org, type, queue, status, priority, 0, max_attempts, 0, 0,
-    now() + delay_s * interval '1 s', now(), case when delay_s > 0 then '{"reason": "time"}'::jsonb end, '{}', input
+    coalesce(run_at, now() + delay_s * interval '1 s'), now(),
+    case when delay_s > 0 then '{"reason": "time"}'::jsonb end, '{}', input
   from i, p),
 k as (
   insert into idempotency_keys (organization_id, owner, key, request_hash, task_ids, created_at, expires_at)

@@ -1,0 +1,3 @@
+"""What people see instead of a secret."""
+
+MASK = "**********"

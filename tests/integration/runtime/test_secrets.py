@@ -1,0 +1,80 @@
+"""Secrets of an input: sealed in the rows, opened for the action only, masked in all it says."""
+
+import pytest
+from django.db import connection
+from pydantic import SecretStr
+
+from tasks_app.actions import registry
+from tasks_app.domain.errors import InvalidInput
+from tasks_app.domain.masking import MASK
+from tasks_app.models import ExecutionLog, Task
+from tasks_app.sdk import ActionInput, Context, Plugin, action
+from tasks_app.services import tasks
+from tasks_app.services.tasks import TaskSpec, submit
+
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "runtime"])
+
+SECRET = "s3cr3t-42"
+
+
+class Login(ActionInput):
+    user: str
+    password: SecretStr
+    fail: bool = False
+
+
+@action("leaky.login", permission="test.run")
+def login(ctx: Context, input: Login) -> dict:
+    """Says its secret in every way there is."""
+    said = input.password.get_secret_value()
+    ctx.log.info(f"using {said}", header=said)
+    ctx.progress(1, 2, message=f"with {said}")
+    if input.fail:
+        raise RuntimeError(f"refused: {said}")
+    return {"echo": said, said: [said], "length": len(said)}
+
+
+@pytest.fixture(autouse=True)
+def _leaky():
+    registry.register(Plugin("leaky", actions=[login]))
+    yield
+    registry.unregister("leaky")
+
+
+def everything_stored() -> str:
+    found = []
+    with connection.cursor() as cursor:
+        for table in ("tasks", "jobs", "executions", "events", "execution_logs", "audit_entries", "dead_letter_jobs"):
+            cursor.execute(f"select coalesce(string_agg(t::text, ' '), '') from {table} t")
+            found.append(cursor.fetchone()[0])
+    return " ".join(found)
+
+
+@pytest.mark.parametrize("fail", [False, True])
+def test_f76_a_secret_is_nowhere_in_the_rows(principal, drain, fail):
+    done = submit(principal, TaskSpec(type="leaky.login", input={"user": "ann", "password": SECRET, "fail": fail}))
+    drain()
+    task = Task.objects.get(id=done.task_id)
+    assert SECRET not in everything_stored()
+    assert MASK in ExecutionLog.objects.first().message
+    if fail:
+        assert task.error["message"] == f"refused: {MASK}"
+    else:
+        assert task.output == {"echo": MASK, MASK: [MASK], "length": len(SECRET)}
+
+
+def test_a_replay_uses_the_secret_again_and_a_mask_is_refused(principal, drain):
+    done = submit(principal, TaskSpec(type="leaky.login", input={"user": "ann", "password": SECRET}))
+    drain()
+    again = tasks.replay(principal, done.task_id)
+    drain()
+    assert Task.objects.get(id=again.task_id).output["length"] == len(SECRET)
+    with pytest.raises(InvalidInput, match="mask"):
+        tasks.replay(principal, done.task_id, input={"user": "ann", "password": MASK})
+
+
+def test_an_empty_secret_masks_nothing(principal, drain):
+    done = submit(principal, TaskSpec(type="leaky.login", input={"user": "ann", "password": ""}))
+    drain()
+    assert ExecutionLog.objects.first().message == "using "
+    assert Task.objects.get(id=done.task_id).status == "completed"
