@@ -98,6 +98,8 @@ class WorkLoop:
         """Work on ``queue`` for a while; returns how many jobs were run. Rings before it ends when work may remain."""
         ends_at = time.monotonic() + settings.DEVOS.turn_s
         done, rung, self.busy = 0, False, True
+        # The database may have been away since the last turn: a dead connection must not cost a job an attempt.
+        connections["default"].close_if_unusable_or_obsolete()
         try:
             while not self.slots.stopping:
                 limit = 1 if self.each else self._batch.get(queue, 1)
@@ -146,6 +148,8 @@ class WorkLoop:
     def _run_one(self, job: Claimed) -> float:
         if self.watcher and not self._is_light(job):
             self.watcher.started(job)
+        if connections["default"].errors_occurred:
+            connections["default"].close_if_unusable_or_obsolete()
         started = time.monotonic()
         context = self._context(job)
         if job.cancel_requested:
