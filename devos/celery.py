@@ -18,6 +18,7 @@ if not apps.ready:  # the worker's and the clock's command import this module be
 
 from tasks_app.domain.queues import QUEUES
 
+_bench_prefetch = os.environ.get("DEVOS_BENCH_PREFETCH")
 app = Celery("devos")
 app.conf.update(
     broker_url=settings.REDIS_URL,
@@ -38,8 +39,9 @@ app.conf.update(
     task_default_queue="default",
     task_queues=[Queue(name, Exchange("devos", type="direct"), routing_key=name) for name in QUEUES],
     task_create_missing_queues=True,
-    worker_prefetch_multiplier=1,
-    worker_disable_prefetch=True,  # a bell must not lie in a busy worker while another one is idle
+    # A bell must not lie in a busy worker while another one is idle. `devos bench` compares with Celery's own way.
+    worker_prefetch_multiplier=int(_bench_prefetch or 1),
+    worker_disable_prefetch=not _bench_prefetch,
     worker_hijack_root_logger=False,
     worker_redirect_stdouts=False,
     worker_cancel_long_running_tasks_on_connection_loss=False,

@@ -7,7 +7,7 @@ stops the process with a message that names the variable. Code reads knobs as ``
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -18,6 +18,9 @@ class Conf(BaseModel):
     """The settings of one DevOS process. Field descriptions are the reference (docs/reference/settings.md)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    # Django's lazy settings ask every value for this; a model is slow to say that it has no such attribute.
+    _mask_wrapped: ClassVar[bool] = True
 
     home: Path = Field(Path(".devos"), description="Where the embedded servers, secrets and run.json live.")
     debug: bool = Field(False, description="Django's debug pages. Slow and talkative: never in production.")
@@ -100,7 +103,16 @@ class ConfError(Exception):
 
 
 # Variables of other parts (stack, test hooks, command) that share the prefix and are read where they are used.
-_NOT_KNOBS = {"DEVOS_PORT", "DEVOS_SERVER", "DEVOS_KEY", "DEVOS_FAULT", "DEVOS_CONCURRENCY", "DEVOS_CLAIM_EACH"}
+_NOT_KNOBS = {
+    "DEVOS_PORT",
+    "DEVOS_SERVER",
+    "DEVOS_KEY",
+    "DEVOS_FAULT",
+    "DEVOS_CONCURRENCY",
+    "DEVOS_CLAIM_EACH",
+    "DEVOS_BENCH_PREFETCH",
+    "DEVOS_BENCH_BASE_URL",
+}
 
 
 def load(environ: dict[str, str] | Any) -> Conf:

@@ -22,7 +22,7 @@ import redis
 from django.conf import settings
 from django.db import connection
 
-from devos.bench.workers import Pool, pool
+from devos.bench.workers import PLAIN_CELERY, Pool, pool
 from devos.celery import app
 from tasks_app.domain.principal import SYSTEM, Principal
 from tasks_app.models import Execution, Job, Organization, Worker
@@ -31,6 +31,7 @@ from tasks_app.services.bells import bells
 from tasks_app.services.tasks import TaskSpec, submit, submit_many
 
 QUEUE = "default"
+CELERY_QUEUE = "low"
 BULK = 1_000
 NOOP = TaskSpec(type="core.noop")
 GIVE_UP_S = 600
@@ -47,21 +48,25 @@ def main() -> int:
     options = parser.parse_args()
     organization = Organization.objects.get(slug="default")
     principal = Principal(SYSTEM, organization.id, "admin")
-    with pool(options.concurrency, each=options.each) as worker:
-        result = _measure(worker, principal, options)
+    with (
+        pool(QUEUE, options.concurrency, each=options.each) as worker,
+        pool(CELERY_QUEUE, options.concurrency, settings=PLAIN_CELERY) as plain,
+    ):
+        plain.hold()
+        result = _measure(worker, plain, principal, options)
     sys.stdout.write(json.dumps(result) + "\n")
     return 0
 
 
-def _measure(worker: Pool, principal: Principal, options: argparse.Namespace) -> dict[str, Any]:
+def _measure(worker: Pool, plain: Pool, principal: Principal, options: argparse.Namespace) -> dict[str, Any]:
     drains, celery, bulk = [], [], []
     _drain(worker, principal, min(options.jobs, 500))  # connections, caches and prepared statements are warm after this
-    _raw_celery(worker, min(options.jobs, 500))
+    _raw_celery(plain, min(options.jobs, 500))
     for _ in range(options.rounds):  # interleaved, so that a change of the machine's mood meets both
-        celery.append(_raw_celery(worker, max(options.jobs // 4, 1_000)))
+        celery.append(_raw_celery(plain, max(options.jobs // 4, 1_000)))
         drains.append(_drain(worker, principal, options.jobs))
         bulk.append(drains[-1]["bulk_submit_per_s"])
-    single = _single_submit(principal, min(options.jobs, 2_000))
+    single = _single_submit(worker, principal, min(options.jobs, 2_000))
     latency = _latency(principal, options.latency_s)
     jobs_per_s = statistics.median(d["jobs_per_s"] for d in drains)
     celery_per_s = statistics.median(celery)
@@ -83,17 +88,18 @@ def _measure(worker: Pool, principal: Principal, options: argparse.Namespace) ->
     }
 
 
-def _raw_celery(worker: Pool, count: int) -> float:
+def _raw_celery(plain: Pool, count: int) -> float:
     """No-op Celery tasks per second: a backlog is published while the worker is held, then drained."""
     client = redis.Redis.from_url(settings.REDIS_URL)
-    worker.hold()
     with app.producer_pool.acquire(block=True) as producer:
         for _ in range(count):
-            app.send_task("devos.bench_noop", queue=QUEUE, ignore_result=True, producer=producer)
+            app.send_task("devos.bench_noop", queue=CELERY_QUEUE, ignore_result=True, producer=producer)
     started = time.monotonic()
-    worker.go()
-    _wait(lambda: client.llen(QUEUE) == 0)
-    return count / (time.monotonic() - started)
+    plain.go()
+    _wait(lambda: client.llen(CELERY_QUEUE) == 0)
+    per_s = count / (time.monotonic() - started)
+    plain.hold()
+    return per_s
 
 
 def _drain(worker: Pool, principal: Principal, count: int) -> dict[str, float]:
@@ -124,11 +130,15 @@ def _drain(worker: Pool, principal: Principal, count: int) -> dict[str, float]:
     }
 
 
-def _single_submit(principal: Principal, count: int) -> float:
+def _single_submit(worker: Pool, principal: Principal, count: int) -> float:
+    """Submits per second, one by one, with nothing else going on: the worker is held meanwhile."""
+    worker.hold()
     started = time.monotonic()
     for _ in range(count):
         submit(principal, NOOP)
     elapsed = time.monotonic() - started
+    worker.go()
+    bells().ring(QUEUE)
     _wait(lambda: not Job.objects.filter(status__in=["queued", "running"]).exists())
     return count / elapsed
 

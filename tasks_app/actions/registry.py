@@ -62,6 +62,8 @@ def unregister(name: str) -> None:
 
 def _load() -> None:
     global _loaded
+    if _loaded:
+        return
     with _lock:
         if _loaded:
             return

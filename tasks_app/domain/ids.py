@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b32hexencode
 from uuid import UUID
 
 from typeid import TypeID
@@ -26,6 +27,8 @@ PREFIXES = {
     "user": "user",
 }
 
+_DIGITS = bytes.maketrans(b"0123456789ABCDEFGHIJKLMNOPQRSTUV", b"0123456789abcdefghjkmnpqrstvwxyz")
+
 
 def new_id() -> UUID:
     """A fresh UUIDv7: sorts by the time it was made, so that ids are also a keyset order."""
@@ -34,8 +37,10 @@ def new_id() -> UUID:
 
 def to_text(noun: str, value: UUID) -> str:
     """The TypeID of a row: ``to_text("task", uuid) -> "task_01h…"``."""
-    # The library is typed for its own UUID class but takes the standard one.
-    return str(TypeID.from_uuid(value, prefix=PREFIXES[noun]))  # type: ignore[arg-type]
+    # As the library writes it, but ten times as fast: this is done for every task of a bulk. 130 bits in 26 digits, so
+    # two zero bits in front; six more behind make whole bytes.
+    digits = b32hexencode((value.int << 6).to_bytes(17))[:26].translate(_DIGITS)
+    return f"{PREFIXES[noun]}_{digits.decode()}"
 
 
 def from_text(noun: str, text: str) -> UUID:

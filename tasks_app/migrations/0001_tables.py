@@ -179,7 +179,7 @@ class Migration(migrations.Migration):
                 ('cancel_requested_by', models.CharField(blank=True, default='', max_length=96)),
                 ('cancel_reason', models.CharField(blank=True, default='', max_length=500)),
                 ('paused_at', models.DateTimeField(blank=True, null=True)),
-                ('organization', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='tasks_app.organization')),
+                ('organization', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='tasks_app.organization')),
                 ('parent_task', models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='children', to='tasks_app.task')),
                 ('project', models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='tasks', to='tasks_app.project')),
                 ('replay_of', models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='replays', to='tasks_app.task')),
@@ -217,7 +217,7 @@ class Migration(migrations.Migration):
                 ('lock_key', models.CharField(blank=True, max_length=400, null=True)),
                 ('concurrency_key', models.CharField(blank=True, max_length=400, null=True)),
                 ('organization', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='tasks_app.organization')),
-                ('queue', models.ForeignKey(db_column='queue', db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='tasks_app.queue')),
+                ('queue', models.ForeignKey(db_constraint=False, db_column='queue', db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='tasks_app.queue')),
                 ('task', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, related_name='jobs', to='tasks_app.task')),
             ],
             options={

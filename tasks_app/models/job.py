@@ -31,7 +31,9 @@ class Job(Row):
         Organization, models.DO_NOTHING, related_name="+", db_index=False, db_constraint=False
     )
     action_id = models.CharField(max_length=200)
-    queue = models.ForeignKey(Queue, models.PROTECT, db_column="queue", related_name="+", db_index=False)
+    queue = models.ForeignKey(
+        Queue, models.PROTECT, db_column="queue", related_name="+", db_index=False, db_constraint=False
+    )
     status = models.CharField(max_length=16, choices=[(s, s) for s in JobStatus], default=JobStatus.QUEUED)
     priority = models.SmallIntegerField(default=0)
     attempt = models.PositiveIntegerField(default=0)

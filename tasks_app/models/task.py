@@ -28,7 +28,10 @@ class Task(Row):
     description = models.TextField(blank=True, default="")
     status = models.CharField(max_length=16, choices=[(s, s) for s in TaskStatus], default=TaskStatus.QUEUED)
     priority = models.SmallIntegerField(default=0)
-    organization = models.ForeignKey(Organization, models.PROTECT, related_name="+", db_index=False)
+    # No constraint in the database: each insert would lock the organisation's row, all of them the same one.
+    organization = models.ForeignKey(
+        Organization, models.PROTECT, related_name="+", db_index=False, db_constraint=False
+    )
     project = models.ForeignKey(Project, models.PROTECT, null=True, blank=True, related_name="tasks", db_index=False)
     resource_type = models.CharField(max_length=200, null=True, blank=True)
     resource_id = models.CharField(max_length=300, null=True, blank=True)

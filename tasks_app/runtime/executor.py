@@ -87,8 +87,12 @@ def _check_output(run: Run) -> None:
     model, output = _action(run).output_model, run.output
     if model is not None and not isinstance(output, model):
         output = model.model_validate(output)
+    if output is None:
+        return
     # Work that is done must not be lost over a character: what cannot be stored is replaced, not refused.
-    cleaned = jsonsafe.clean(run.context.redact(jsonsafe.clean(output)), settings.DEVOS.json_depth_max)
+    cleaned = jsonsafe.clean(output, settings.DEVOS.json_depth_max)
+    if run.secret_values:
+        cleaned = run.context.redact(cleaned)
     size = len(jsonsafe.dumps(cleaned).encode())
     if size > settings.DEVOS.output_bytes_max:
         limit = settings.DEVOS.output_bytes_max

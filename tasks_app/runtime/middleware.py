@@ -9,11 +9,16 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg.pq import TransactionStatus
 
 
 class SoftTimeout(BaseException):
     """Raised inside an action at its time limit. BaseException, so that `except Exception` does not swallow it."""
+
+
+def _interrupt(*_: Any) -> None:
+    raise SoftTimeout
 
 
 @contextmanager
@@ -26,17 +31,14 @@ def time_limit(seconds: float) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-
-    def interrupt(*_: Any) -> None:
-        raise SoftTimeout
-
-    before = signal.signal(signal.SIGALRM, interrupt)
+    if signal.getsignal(signal.SIGALRM) is not _interrupt:
+        # Ours from now on: taking it anew for each short job costs more than running it.
+        signal.signal(signal.SIGALRM, _interrupt)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 class _Watch:
@@ -51,6 +53,15 @@ class _Watch:
         return execute(sql, params, many, context)
 
 
+def _watch(connection: BaseDatabaseWrapper) -> _Watch:
+    """The watch of this connection, put there once."""
+    for wrapper in connection.execute_wrappers:
+        if isinstance(wrapper, _Watch):
+            return wrapper
+    connection.execute_wrappers.append(_Watch())
+    return connection.execute_wrappers[-1]
+
+
 @contextmanager
 def clean_database_session() -> Iterator[None]:
     """Whatever the action leaves open on its connection (a transaction, session settings) ends with the action.
@@ -58,13 +69,13 @@ def clean_database_session() -> Iterator[None]:
     The bookkeeping of the runtime uses another connection, so a transaction the action broke cannot swallow it.
     """
     connection = connections["default"]
-    watch = _Watch()
     if connection.in_atomic_block:  # sync mode inside a caller's transaction: it is the caller's to end
         yield
         return
+    watch = _watch(connection)
+    watch.changed = False
     try:
-        with connection.execute_wrapper(watch):
-            yield
+        yield
     finally:
         if connection.connection is not None:
             open_transaction = connection.connection.info.transaction_status is not TransactionStatus.IDLE

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
@@ -25,6 +26,12 @@ MARK = "$secret"
 def _cipher() -> MultiFernet:
     keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
     return MultiFernet([Fernet(base64.urlsafe_b64encode(hashlib.sha256(str(key).encode()).digest())) for key in keys])
+
+
+@lru_cache(maxsize=1_000)
+def has_secrets(model: type[BaseModel]) -> bool:
+    """Whether inputs of this model may hold secrets: most do not, and need no look at each value."""
+    return '"writeOnly": true' in json.dumps(model.model_json_schema())
 
 
 def seal(parsed: Any, given: Any) -> Any:

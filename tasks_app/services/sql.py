@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
-from uuid import UUID
 
 from django.db import OperationalError, connections
-
-from tasks_app.domain import jsonsafe
 
 # Bookkeeping runs on a connection of its own (see settings.DATABASES).
 RUNTIME = "runtime"
@@ -25,8 +22,9 @@ def statement(text: str) -> str:
 
 
 def document(rows: Sequence[dict[str, Any]]) -> str:
-    """Rows as the JSON text that ``jsonb_to_recordset`` reads; UUIDs become text."""
-    return jsonsafe.dumps([{k: str(v) if isinstance(v, UUID) else v for k, v in row.items()} for row in rows])
+    """Rows as the JSON text that ``jsonb_to_recordset`` reads; UUIDs become text, what is None is left out."""
+    present = ({k: v for k, v in row.items() if v is not None} for row in rows)
+    return json.dumps(list(present), ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=str)
 
 
 def run(query: str, parameters: dict[str, Any], using: str) -> list[tuple[Any, ...]]:

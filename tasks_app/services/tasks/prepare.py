@@ -69,7 +69,8 @@ def checked_input(action: ActionDefinition, value: Any) -> Any:
     """The input as it will be stored. Raises `InvalidInput` or `PayloadTooLarge`."""
     knobs = settings.DEVOS
     jsonsafe.check(value, field="input", bytes_max=knobs.input_bytes_max, depth_max=knobs.json_depth_max)
-    return secrets.seal(action.parse_input(value), value)
+    parsed = action.parse_input(value)
+    return secrets.seal(parsed, value) if secrets.has_secrets(action.input_model) else value
 
 
 def row(lookups: Lookups, spec: TaskSpec, replay_of: UUID | None = None) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typeid import TypeID
 
 from tasks_app.domain.errors import NotFound
 from tasks_app.domain.ids import PREFIXES, from_text, new_id, to_text
@@ -29,3 +30,8 @@ def test_any_other_text_is_not_found(text):
 def test_an_id_of_another_noun_is_not_found():
     with pytest.raises(NotFound):
         from_text("task", to_text("job", new_id()))
+
+
+@given(st.uuids())
+def test_the_text_is_the_one_of_the_typeid_library(value):
+    assert to_text("task", value) == str(TypeID.from_uuid(value, prefix="task"))
