@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 from functools import cache
 
@@ -30,18 +32,25 @@ class CeleryBells:
 
     def __init__(self) -> None:
         self._away_until = 0.0
+        self._local = threading.local()
 
     def ring(self, queue: str) -> None:
         """Send a bell unless one is on its way and unheard; the relay rings again when this fails."""
         if time.monotonic() < self._away_until:
             return
         try:
-            if signals.client().set(_key(queue), 1, nx=True, ex=settings.DEVOS.bell_ttl_s):
+            if self._client().set(_key(queue), 1, nx=True, ex=settings.DEVOS.bell_ttl_s):
                 _app().send_task(WORK, args=(queue,), queue=queue, ignore_result=True, retry=False)
                 faultpoints.reach("ring.after_publish")
         except (redis.RedisError, OperationalError, OSError) as error:
             self._away_until = time.monotonic() + _AWAY_S
             log.warning("bell.not_sent", queue=queue, error=str(error))
+
+    def _client(self) -> redis.Redis:
+        """A connection of this thread's own: every submit asks, and a pool's bookkeeping costs as much as that."""
+        if getattr(self._local, "pid", None) != os.getpid():
+            self._local.client, self._local.pid = signals.connect(single_connection_client=True), os.getpid()
+        return self._local.client
 
     def signal(self, execution_ids: list[str], kind: str) -> None:
         """Tell the workers that run these executions."""

@@ -21,10 +21,15 @@ def task_channel(task_id: str) -> str:
     return f"devos:task:{task_id}"
 
 
+def connect(**options: Any) -> redis.Redis:
+    """A Redis client with short timeouts: Redis may be away, and nobody should wait for it."""
+    return redis.Redis.from_url(settings.REDIS_URL, socket_timeout=2, socket_connect_timeout=1, **options)
+
+
 @cache
 def client() -> redis.Redis:
-    """The process's Redis client. Short timeouts: Redis may be away, and nobody should wait for it."""
-    return redis.Redis.from_url(settings.REDIS_URL, socket_timeout=2, socket_connect_timeout=1)
+    """The process's Redis client."""
+    return connect()
 
 
 def send(channel: str, message: dict[str, Any]) -> None:

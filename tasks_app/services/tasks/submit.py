@@ -50,8 +50,7 @@ a as (
   insert into audit_entries (id, timestamp, organization_id, actor_type, actor_id, verb, object_type, object_id, reason,
     after, request_id, address)
   select %(audit)s::uuid, now(), p.org, p.actor_type, p.actor_id, 'task.submit', 'task', %(object)s::text, p.reason,
-    jsonb_build_object('type', min(type), 'count', count(*)), p.request_id, p.address from i, p
-  group by p.org, p.actor_type, p.actor_id, p.reason, p.request_id, p.address)
+    jsonb_build_object('type', %(type)s::text, 'count', %(count)s::int), p.request_id, p.address from p)
 insert into events (id, type, organization_id, actor_type, actor_id, resource_type, resource_id, task_id, job_id, data,
   metadata, correlation_id, causation_id)
 select task, 'task.created', p.org, p.actor_type, p.actor_id, resource_type, resource_id, task, null::uuid,
@@ -110,6 +109,8 @@ def write(
         "address": principal.address,
         "audit": ids.new_id(),
         "object": ids.to_text("task", rows[0]["task"]),
+        "type": rows[0]["type"],
+        "count": len(rows),
         "key": idempotency_key,
         "hash": request_hash,
         "keep_h": settings.DEVOS.idempotency_keep_h,
