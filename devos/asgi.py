@@ -1,6 +1,7 @@
 """The web process."""
 
 import os
+from typing import Any, cast
 
 from django.core.asgi import get_asgi_application
 
@@ -14,4 +15,5 @@ from django.conf import settings  # noqa: E402 - needs the line above
 
 from tasks_app.api.body_limit import BodyLimit  # noqa: E402
 
-application = BodyLimit(_django, settings.DEVOS.body_bytes_max)
+# Django types its messages as mappings, the protocol as mutable ones.
+application = BodyLimit(cast(Any, _django), settings.DEVOS.body_bytes_max)

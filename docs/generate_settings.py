@@ -9,11 +9,12 @@ from devos.conf import Conf
 TARGET = Path(__file__).parent / "reference" / "settings.md"
 _HEAD = """# Settings
 
-Made by `python docs/generate_settings.py` from `devos/conf.py`; do not edit. Each is an environment variable, read once when
-a process starts; a value that makes no sense stops it with a message. `devos doctor` names variables that nothing reads.
+Made by `python docs/generate_settings.py` from `devos/conf.py`; do not edit. Each is an environment variable, read once
+when a process starts; a value that makes no sense stops it with a message. `devos doctor` names variables that nothing
+reads.
 
-Beside these: `DATABASE_URL` and `REDIS_URL` (servers of your own instead of the embedded ones), `DEVOS_PORT` (the web process),
-`DEVOS_CONCURRENCY` (pool processes of `make up`).
+Beside these: `DATABASE_URL` and `REDIS_URL` (servers of your own instead of the embedded ones), `DEVOS_PORT` (the web
+process), `DEVOS_CONCURRENCY` (pool processes of `make up`).
 
 | Variable | Default | Meaning |
 | --- | --- | --- |

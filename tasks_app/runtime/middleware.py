@@ -58,8 +58,9 @@ def _watch(connection: BaseDatabaseWrapper) -> _Watch:
     for wrapper in connection.execute_wrappers:
         if isinstance(wrapper, _Watch):
             return wrapper
-    connection.execute_wrappers.append(_Watch())
-    return connection.execute_wrappers[-1]
+    watch = _Watch()
+    connection.execute_wrappers.append(watch)
+    return watch
 
 
 @contextmanager
