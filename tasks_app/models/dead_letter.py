@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from tasks_app.models.base import Row, created_at_field, status_is
+from tasks_app.models.base import Row, created_at_field, matches, rule
 from tasks_app.models.job import Job
 from tasks_app.models.organization import Organization
 
@@ -34,5 +34,5 @@ class DeadLetterJob(Row):
             models.Index(fields=["organization", "fingerprint", "-id"], name="dead_letters_groups"),
         ]
         constraints = [
-            models.CheckConstraint(condition=status_is(*DEAD_LETTER_STATES), name="dead_letters_status"),
+            models.CheckConstraint(condition=rule(matches(*DEAD_LETTER_STATES)), name="dead_letters_status"),
         ]

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from tasks_app.domain.states import ExecutionStatus
-from tasks_app.models.base import Row, created_at_field, status_is
+from tasks_app.models.base import Row, created_at_field, matches, rule, status_is
 from tasks_app.models.job import Job
 from tasks_app.models.organization import Organization
 
@@ -65,10 +65,10 @@ class Execution(Row):
             models.UniqueConstraint(
                 fields=["job", "attempt"], condition=Q(job__isnull=False), name="executions_one_per_attempt"
             ),
-            models.CheckConstraint(condition=status_is(*ExecutionStatus), name="executions_status"),
+            models.CheckConstraint(condition=rule(matches(*ExecutionStatus)), name="executions_status"),
             models.CheckConstraint(condition=Q(mode__in=MODES), name="executions_mode"),
             models.CheckConstraint(
-                condition=Q(status="running") ^ Q(completed_at__isnull=False), name="executions_final_has_end"
+                condition=rule("(status = 'running') = (completed_at is null)"), name="executions_final_has_end"
             ),
         ]
 

@@ -8,7 +8,7 @@ from django.db.models import F, Q
 
 from tasks_app.domain import clock
 from tasks_app.domain.states import JOB_FINAL, JobStatus
-from tasks_app.models.base import Row, created_at_field, status_is
+from tasks_app.models.base import Row, created_at_field, matches, rule, status_is
 from tasks_app.models.organization import Organization
 from tasks_app.models.queue import Queue
 from tasks_app.models.task import Task
@@ -74,20 +74,22 @@ class Job(Row):
             ),
         ]
         constraints = [
-            models.CheckConstraint(condition=status_is(*JobStatus), name="jobs_status"),
-            models.CheckConstraint(condition=Q(priority__range=(-100, 100)), name="jobs_priority"),
-            models.CheckConstraint(condition=Q(max_attempts__range=(1, 100)), name="jobs_max_attempts"),
+            models.CheckConstraint(condition=rule(matches(*JobStatus)), name="jobs_status"),
+            models.CheckConstraint(condition=rule("priority between -100 and 100"), name="jobs_priority"),
+            models.CheckConstraint(condition=rule("max_attempts between 1 and 100"), name="jobs_max_attempts"),
             models.CheckConstraint(
-                condition=Q(status="running", worker_id__isnull=False, lease_expires_at__isnull=False)
-                | (~Q(status="running") & Q(worker_id__isnull=True, lease_expires_at__isnull=True)),
-                name="jobs_running_has_owner_and_lease",
+                condition=rule("(status = 'running') = (worker_id is not null)"), name="jobs_running_has_owner"
             ),
             models.CheckConstraint(
-                condition=~status_is("pending", "retrying") | Q(blocked_by__isnull=False),
+                condition=rule("(status = 'running') = (lease_expires_at is not null)"), name="jobs_running_has_lease"
+            ),
+            models.CheckConstraint(
+                condition=rule(f"blocked_by is not null or not {matches('pending', 'retrying')}"),
                 name="jobs_waiting_says_why",
             ),
             models.CheckConstraint(
-                condition=status_is(*sorted(JOB_FINAL)) ^ Q(completed_at__isnull=True), name="jobs_final_has_end"
+                condition=rule(f"({matches(*sorted(JOB_FINAL))}) = (completed_at is not null)"),
+                name="jobs_final_has_end",
             ),
         ]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Q
 
 from tasks_app.domain import clock
 from tasks_app.domain.states import TASK_FINAL, TaskStatus
-from tasks_app.models.base import Row, created_at_field, status_is
+from tasks_app.models.base import Row, created_at_field, matches, rule
 from tasks_app.models.organization import Organization, Project
 
 TASK_CHECK_EVERY = timedelta(hours=1)
@@ -72,10 +72,10 @@ class Task(Row):
             models.Index(fields=["correlation_id"], name="tasks_correlation"),
         ]
         constraints = [
-            models.CheckConstraint(condition=status_is(*TaskStatus), name="tasks_status"),
-            models.CheckConstraint(condition=Q(priority__range=(-100, 100)), name="tasks_priority"),
+            models.CheckConstraint(condition=rule(matches(*TaskStatus)), name="tasks_status"),
+            models.CheckConstraint(condition=rule("priority between -100 and 100"), name="tasks_priority"),
             models.CheckConstraint(
-                condition=status_is(*sorted(TASK_FINAL)) ^ Q(completed_at__isnull=True), name="tasks_final_has_end"
+                condition=rule(f"({matches(*sorted(TASK_FINAL))}) = (completed_at is not null)"),
+                name="tasks_final_has_end",
             ),
-            models.CheckConstraint(condition=~Q(parent_task=F("id")), name="tasks_not_own_parent"),
         ]

@@ -19,8 +19,8 @@ from tasks_app.runtime.slots import Signal, SlotTable
 from tasks_app.services import events, sql
 from tasks_app.services.bells import bells
 from tasks_app.services.jobs import steps
-from tasks_app.services.jobs.claim import Claimed, claim
-from tasks_app.services.jobs.finish import Finished, finish
+from tasks_app.services.jobs.claim import Claimed
+from tasks_app.services.jobs.finish import Finished, finish, finish_and_claim
 from tasks_app.services.jobs.report import report
 
 log = structlog.get_logger()
@@ -103,7 +103,7 @@ class WorkLoop:
         try:
             while not self.slots.stopping:
                 limit = 1 if self.each else self._batch.get(queue, 1)
-                jobs = claim(queue, self.worker_id, limit, self._light_actions())
+                jobs = self._write_and_claim(queue, limit)
                 if not jobs:
                     return done
                 # A full claim means there may be more: wake the next process. Not for one light job: it is over sooner.
@@ -113,6 +113,7 @@ class WorkLoop:
                 done += self._run_all(queue, jobs)
                 if time.monotonic() >= ends_at:
                     break
+            self._flush()
             bells().ring(queue)
         except (OperationalError, InterfaceError) as error:
             # The database is away. Nothing is lost: what was claimed is rescued, bells are rung again by the relay.
@@ -132,7 +133,7 @@ class WorkLoop:
         self.slots.hold(self.slot, [job.attempt.execution_id for job in jobs])
         total_ms, done = 0.0, 0
         for index, job in enumerate(jobs):
-            if job.attempt.interruptions or not self._is_light(job):
+            if self._group and (job.attempt.interruptions or not self._is_light(job)):
                 self._flush()  # before work that may take long, or its process down
             limit_s = self._hard_limit(job)
             if self.slots.stopping or not self.slots.run(self.slot, index, time.monotonic() + limit_s):
@@ -140,8 +141,9 @@ class WorkLoop:
                 break
             total_ms += self._run_one(job)
             done += 1
-        self._flush()
-        self.slots.release(self.slot)
+            # The last of a batch is written with the next claim, which comes at once.
+            if index < len(jobs) - 1 and self._is_due():
+                self._flush()
         self._adapt(queue, total_ms / max(done, 1))
         return done
 
@@ -220,13 +222,20 @@ class WorkLoop:
         self._group.append(finished)
         if self.watcher:
             self.watcher.ended(job, finished)
+
+    def _is_due(self) -> bool:
         waited_ms = (time.monotonic() - self._group_since) * 1000
-        if (
-            self.each
-            or waited_ms >= settings.DEVOS.flush_after_ms
-            or finished.duration_ms >= settings.DEVOS.light_job_ms
-        ):
-            self._flush()
+        longest_ms = self._group[-1].duration_ms
+        return waited_ms >= settings.DEVOS.flush_after_ms or longest_ms >= settings.DEVOS.light_job_ms
+
+    def _write_and_claim(self, queue: str, limit: int) -> list[Claimed]:
+        group, self._group = self._group, []
+        try:
+            return finish_and_claim(group, queue, self.worker_id, limit, self._light_actions())
+        except (OperationalError, InterfaceError):
+            self._group = group
+            self._flush()  # keeps trying while the lease can still be ours
+            raise
 
     def _flush(self) -> None:
         group, self._group = self._group, []

@@ -38,6 +38,19 @@ def run(query: str, parameters: dict[str, Any], using: str) -> list[tuple[Any, .
     return once() if connections[using].in_atomic_block else again_on_conflict(once)
 
 
+def run_together(statements: Sequence[tuple[str, dict[str, Any]]], using: str) -> list[list[tuple[Any, ...]]]:
+    """Execute statements in one round trip and one transaction; the rows of each."""
+    wrapper = connections[using]
+
+    def once() -> list[list[tuple[Any, ...]]]:
+        wrapper.ensure_connection()
+        with wrapper.wrap_database_errors, wrapper.connection.pipeline():
+            cursors = [wrapper.connection.cursor().execute(query, parameters) for query, parameters in statements]
+            return [cursor.fetchall() for cursor in cursors]
+
+    return again_on_conflict(once)
+
+
 def again_on_conflict(work: Callable[[], T], tries: int = 5) -> T:
     """Run a transaction again when PostgreSQL chose it as the victim of a deadlock (40P01) or conflict (40001)."""
     for left in range(tries, 0, -1):

@@ -17,7 +17,9 @@ from tasks_app.services import sql
 # The start is committed asynchronously: a start that a crash of the database forgets leaves the job queued, and the
 # synchronous commit of the finish flushes everything before it.
 _CLAIM = sql.statement("""
-with s as materialized (select set_config('synchronous_commit', 'off', true)),
+with s as materialized (
+  select set_config('synchronous_commit', case when %(alone)s then 'off' else current_setting('synchronous_commit') end,
+    true)),
 b as materialized (
   select id, priority, action_id from jobs, s where queue = %(queue)s and status = 'queued'
     and not exists (select 1 from queues where name = %(queue)s and paused_at is not null)
@@ -85,11 +87,26 @@ def claim(queue: str, worker_id: UUID, limit: int, light: Sequence[str] = ()) ->
 
     Jobs that were interrupted before come last, so that one which kills its process takes no neighbour with it.
     """
-    rows = sql.run(
-        _CLAIM,
-        {"queue": queue, "worker": worker_id, "limit": limit, "light": list(light), "lease_s": settings.DEVOS.lease_s},
-        sql.RUNTIME,
-    )
+    return claimed(sql.run(*statement(queue, worker_id, limit, light), sql.RUNTIME))
+
+
+def statement(
+    queue: str, worker_id: UUID, limit: int, light: Sequence[str], *, alone: bool = True
+) -> tuple[str, dict[str, Any]]:
+    """The claim as a statement. Not ``alone``: its transaction also ends attempts, so its commit must be flushed."""
+    parameters = {
+        "queue": queue,
+        "worker": worker_id,
+        "limit": limit,
+        "light": list(light),
+        "lease_s": settings.DEVOS.lease_s,
+        "alone": alone,
+    }
+    return _CLAIM, parameters
+
+
+def claimed(rows: list[tuple[Any, ...]]) -> list[Claimed]:
+    """The jobs behind the rows of a claim that is committed."""
     faultpoints.reach("claim.after_commit")
     return [_claimed(row) for row in rows]
 

@@ -20,6 +20,8 @@ from tasks_app.domain.outcomes import Attempt, ErrorInfo, Failed, Outcome, Settl
 from tasks_app.domain.states import JOB_FINAL, JobStatus, TaskStatus, sources
 from tasks_app.services import sql
 from tasks_app.services.bells import bells
+from tasks_app.services.jobs import claim
+from tasks_app.services.jobs.claim import Claimed
 from tasks_app.services.jobs.ready import ready_due
 
 log = structlog.get_logger()
@@ -30,7 +32,23 @@ _TASK_FROM = sorted(
     & set(sources(TaskStatus.WAITING))
 )
 
-_FINISH = sql.statement("""
+# What few groups need: dead letters, notes for the task's log, log lines. Opening three more tables costs each finish.
+_EXTRAS = """d as (
+  insert into dead_letter_jobs (id, organization_id, job_id, execution_id, action_id, error, fingerprint, status,
+    decided_by, reason, created_at)
+  select devos_new_id(), org, job, execution, action_id, error, fingerprint, 'open', '', '', now()
+  from g where fingerprint is not null),
+n as (
+  insert into task_logs (task_id, level, message, metadata, timestamp)
+  select task_id, case when over then 'error' else 'warn' end, note, '{}', now()
+  from g where note is not null and not stopped),
+l as (
+  insert into execution_logs (execution_id, level, message, metadata, timestamp)
+  select execution, level, message, metadata, now() - ago_s * interval '1 s'
+  from jsonb_to_recordset(%(logs)s::jsonb)
+    as l(execution uuid, level text, message text, metadata jsonb, ago_s float8)),
+"""
+_FINISH = """
 with i as materialized (
   select * from jsonb_to_recordset(%(rows)s::jsonb) as i(job uuid, execution uuid, attempt int, worker uuid,
     job_status text, execution_status text, task_status text, final boolean, output jsonb, error jsonb, delay_s float8,
@@ -71,21 +89,7 @@ t as (
 r as materialized (
   select g.*, created_by_type as by_type, created_by_id as by_id, correlation_id
   from g join tasks on tasks.id = task_id),
-d as (
-  insert into dead_letter_jobs (id, organization_id, job_id, execution_id, action_id, error, fingerprint, status,
-    decided_by, reason, created_at)
-  select devos_new_id(), org, job, execution, action_id, error, fingerprint, 'open', '', '', now()
-  from g where fingerprint is not null),
-n as (
-  insert into task_logs (task_id, level, message, metadata, timestamp)
-  select task_id, case when over then 'error' else 'warn' end, note, '{}', now()
-  from g where note is not null and not stopped),
-l as (
-  insert into execution_logs (execution_id, level, message, metadata, timestamp)
-  select execution, level, message, metadata, now() - ago_s * interval '1 s'
-  from jsonb_to_recordset(%(logs)s::jsonb)
-    as l(execution uuid, level text, message text, metadata jsonb, ago_s float8)),
-v as (
+{extras}v as (
   insert into events (id, type, organization_id, actor_type, actor_id, task_id, job_id, execution_id, data,
     correlation_id, causation_id)
   select devos_new_id(), s.noun || s.status, org, by_type, by_id, task_id,
@@ -96,7 +100,9 @@ v as (
     ('job.', case when fingerprint is not null then 'dead_lettered' end)) as s(noun, status)
   where s.status is not null)
 select execution from g
-""")
+"""
+
+_PLAIN, _FULL = (sql.statement(_FINISH.replace("{extras}", extras)) for extras in ("", _EXTRAS))
 
 
 @dataclass(slots=True)
@@ -121,18 +127,28 @@ def finish(group: Sequence[Finished]) -> set[UUID]:
     One that PostgreSQL cannot store is written as a failure of its own and does not hold up the others. Refused ones
     (their lease was lost, somebody else finished them) are logged.
     """
-    faultpoints.reach("finish.before_commit")
     try:
-        accepted = _write(group)
+        return _write(group)
     except DataError:
-        accepted = _one_by_one(group)
-    faultpoints.reach("finish.after_commit")
-    for one in group:
-        if one.attempt.execution_id not in accepted:
-            log.warning(
-                "execution.refused", execution=str(one.attempt.execution_id), outcome=type(one.outcome).__name__
-            )
-    return accepted
+        return _one_by_one(group)
+
+
+def finish_and_claim(
+    group: Sequence[Finished], queue: str, worker_id: UUID, limit: int, light: Sequence[str] = ()
+) -> list[Claimed]:
+    """`finish` a group and `claim` the next jobs: one round trip, one commit. An empty group is a plain claim."""
+    if not group:
+        return claim.claim(queue, worker_id, limit, light)
+    settled = _settle(group)
+    try:
+        ended, started = sql.run_together(
+            [_statement(settled), claim.statement(queue, worker_id, limit, light, alone=False)], sql.RUNTIME
+        )
+    except DataError:
+        _one_by_one(group)
+        return claim.claim(queue, worker_id, limit, light)
+    _after_commit(settled, ended)
+    return claim.claimed(started)
 
 
 def _one_by_one(group: Sequence[Finished]) -> set[UUID]:
@@ -149,19 +165,22 @@ def _one_by_one(group: Sequence[Finished]) -> set[UUID]:
 
 
 def _write(group: Sequence[Finished]) -> set[UUID]:
+    settled = _settle(group)
+    return _after_commit(settled, sql.run(*_statement(settled), sql.RUNTIME))
+
+
+def _settle(group: Sequence[Finished]) -> list[tuple[Finished, Settlement]]:
+    faultpoints.reach("finish.before_commit")
+    return [(one, settle(one.outcome, one.attempt, settings.DEVOS.max_interruptions)) for one in group]
+
+
+def _statement(settled: Sequence[tuple[Finished, Settlement]]) -> tuple[str, dict[str, Any]]:
     now = time.monotonic()
-    settled = [(one, settle(one.outcome, one.attempt, settings.DEVOS.max_interruptions)) for one in group]
-    rows = sql.run(
-        _FINISH,
-        {
-            "rows": sql.document([_row(one, change, now) for one, change in settled]),
-            "logs": sql.document([line for one in group for line in _logs(one, now)]),
-            "task_from": _TASK_FROM,
-        },
-        sql.RUNTIME,
-    )
-    _after_commit(settled)
-    return {execution for (execution,) in rows}
+    logs = [line for one, _ in settled for line in _logs(one, now)]
+    parameters = {"rows": sql.document([_row(one, change, now) for one, change in settled]), "task_from": _TASK_FROM}
+    if logs or any(change.note or change.fingerprint for _, change in settled):
+        return _FULL, {**parameters, "logs": sql.document(logs)}
+    return _PLAIN, parameters
 
 
 def _row(one: Finished, change: Settlement, now: float) -> dict[str, Any]:
@@ -207,10 +226,18 @@ def log_row(execution_id: UUID, line: dict[str, Any], now: float) -> dict[str, A
     }
 
 
-def _after_commit(settled: Sequence[tuple[Finished, Settlement]]) -> None:
+def _after_commit(settled: Sequence[tuple[Finished, Settlement]], rows: list[tuple[Any, ...]]) -> set[UUID]:
+    faultpoints.reach("finish.after_commit")
+    accepted = {execution for (execution,) in rows}
+    for one, _ in settled:
+        if one.attempt.execution_id not in accepted:
+            log.warning(
+                "execution.refused", execution=str(one.attempt.execution_id), outcome=type(one.outcome).__name__
+            )
     if any(change.job is JobStatus.RETRYING and change.delay_s <= 0 for _, change in settled):
         ready_due()
     for one, change in settled:
         # Short jobs are over before anybody can watch them.
         if one.duration_ms >= settings.DEVOS.light_job_ms:
             bells().tell(str(one.attempt.task_id), str(change.task))
+    return accepted
