@@ -42,6 +42,8 @@ app.conf.update(
     # A bell must not lie in a busy worker while another one is idle. `devos bench` compares with Celery's own way.
     worker_prefetch_multiplier=int(_bench_prefetch or 1),
     worker_disable_prefetch=not _bench_prefetch,
+    # A killed process counts as busy for this long (10 s by default): two kills would make a small pool deaf.
+    worker_lost_wait=0.5,
     worker_hijack_root_logger=False,
     worker_redirect_stdouts=False,
     worker_cancel_long_running_tasks_on_connection_loss=False,
