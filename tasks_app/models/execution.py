@@ -22,7 +22,7 @@ class Execution(Row):
 
     noun = "execution"
     action_id = models.CharField(max_length=200)
-    action_version = models.PositiveSmallIntegerField(null=True)
+    action_version = models.SmallIntegerField(null=True)
     organization = models.ForeignKey(
         Organization, models.DO_NOTHING, related_name="+", db_index=False, db_constraint=False
     )
@@ -34,8 +34,8 @@ class Execution(Row):
     mode = models.CharField(max_length=8, default="async")
     actor_type = models.CharField(max_length=16)
     actor_id = models.CharField(max_length=64)
-    attempt = models.PositiveIntegerField()
-    max_attempts = models.PositiveSmallIntegerField()
+    attempt = models.IntegerField()
+    max_attempts = models.SmallIntegerField()
     worker_id = models.UUIDField(null=True)
     input = models.JSONField(null=True)
     output = models.JSONField(null=True)
@@ -47,8 +47,8 @@ class Execution(Row):
     duration_ms = models.FloatField(null=True)
     correlation_id = models.CharField(max_length=128)
     interrupted = models.BooleanField(default=False)
-    steps_reused = models.PositiveIntegerField(default=0)
-    log_lines_dropped = models.PositiveIntegerField(default=0)
+    steps_reused = models.IntegerField(default=0)
+    log_lines_dropped = models.IntegerField(default=0)
 
     class Meta:
         db_table = "executions"

@@ -106,8 +106,9 @@ class WorkLoop:
                 jobs = self._write_and_claim(queue, limit)
                 if not jobs:
                     return done
-                # A full claim means there may be more: wake the next process. Not for one light job: it is over sooner.
-                if len(jobs) == limit and not rung and (limit > 1 or not self._is_light(jobs[0])):
+                # A full claim means there may be more: wake the next process. Not for a first light job: it is over
+                # before another process is awake.
+                if len(jobs) == limit and not rung and (done or limit > 1 or not self._is_light(jobs[0])):
                     bells().ring(queue)
                     rung = True
                 done += self._run_all(queue, jobs)

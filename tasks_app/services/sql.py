@@ -46,7 +46,8 @@ def run_together(statements: Sequence[tuple[str, dict[str, Any]]], using: str) -
         wrapper.ensure_connection()
         with wrapper.wrap_database_errors, wrapper.connection.pipeline():
             cursors = [wrapper.connection.cursor().execute(query, parameters) for query, parameters in statements]
-            return [cursor.fetchall() for cursor in cursors]
+        # Not inside the pipeline: fetching there would wait for each statement by itself.
+        return [cursor.fetchall() for cursor in cursors]
 
     return again_on_conflict(once)
 
