@@ -26,7 +26,13 @@ def environment(home: Path) -> Mapping[str, str]:
 
 
 def use_here(home: Path) -> None:
-    """The same for what this process imports from now on."""
+    """The same for what this process imports from now on. Leaves it when there is no home and none can be made."""
     if os.environ.get(_SWITCH) and sys.dont_write_bytecode:
+        try:
+            # Python would make missing directories itself, open to all.
+            home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _folder(home).mkdir(exist_ok=True, mode=0o700)
+        except OSError:
+            return
         sys.pycache_prefix = str(_folder(home))
         sys.dont_write_bytecode = False

@@ -78,10 +78,12 @@ def home(folder: Path) -> Iterator[Finding]:
     if not os.access(folder, os.W_OK | os.X_OK):
         yield fail("home", f"{folder} is not writable for this user", "Run as its owner, or set DEVOS_HOME.")
         return
-    open_to_others = [name for name in ("", *SECRET_FILES) if _open_to_others(folder / name)]
+    open_to_others = [name for name in SECRET_FILES if _open_to_others(folder / name)]
     if open_to_others:
         shown = ", ".join(str(folder / name) for name in open_to_others)
         yield fail("home", f"others may read {shown}", f"chmod go-rwx {shown}")
+    elif _open_to_others(folder):
+        yield warn("home", f"others may look into {folder}; the secrets in it are closed", f"chmod go-rwx {folder}")
     else:
         yield ok("home", f"{folder} is private")
     free = shutil.disk_usage(folder).free

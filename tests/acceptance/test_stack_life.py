@@ -63,6 +63,7 @@ def test_first_start_tells_how_to_get_in(own: Platform) -> None:
         "url", "flower_url", "sample_site_url", "database_url", "redis_url", "children", "pid"
     }  # fmt: skip
     assert set(own.children) == CHILDREN
+    assert own.home.stat().st_mode & 0o777 == 0o700
     for name in ("run.json", "bootstrap.json"):
         assert (own.home / name).stat().st_mode & 0o777 == 0o600
 
