@@ -104,10 +104,30 @@ def _reserve(port: int) -> bool:
 
 def free_port(near: int = 0, host: str = "127.0.0.1") -> int:
     """A port nobody listens on: the first free one of the hundred from ``near`` on, else any."""
-    if near:
-        for port in range(near, near + 100):
-            if port_is_free(port, host) and _reserve(port):
-                return port
+    for port in range(near, near + 100) if near else ():
+        if port_is_free(port, host) and claim_port(port):
+            return port
     with socket.socket() as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])
+
+
+_claims: dict[int, int] = {}  # port -> file descriptor, which the kernel closes when we end
+
+
+def claim_port(port: int) -> bool:
+    """Claim a port among all DevOS of this machine, for as long as this process lives.
+
+    Two that start at the same moment would both find it free, and each take the other's answers for its own. Only Linux
+    has names that vanish with their process; elsewhere the answer is always yes.
+    """
+    if port in _claims or sys.platform != "linux":
+        return True
+    claim = socket.socket(socket.AF_UNIX)
+    try:
+        claim.bind(f"\0devos-port-{port}")
+    except OSError:
+        claim.close()
+        return False
+    _claims[port] = claim.detach()
+    return True

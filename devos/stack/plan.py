@@ -140,7 +140,7 @@ class Plan:
         wanted = self.options.port if name == "web" else None
         if wanted is None:
             return paths.free_port({"web": WEB_PORT, "flower": FLOWER_PORT, "sample": SAMPLE_PORT}[name])
-        if not paths.port_is_free(wanted):
+        if not (paths.port_is_free(wanted) and paths.claim_port(wanted)):
             raise StackError(
                 f"Port {wanted} (DEVOS_PORT) is taken by another program. "
                 "Stop that one, set DEVOS_PORT to another port, or unset it to take a free one."

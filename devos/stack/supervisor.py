@@ -158,6 +158,7 @@ class Supervisor:
         checks: dict[str, Callable[[], bool]] = {
             "web": lambda: probes.http_status(f"{self._plan.url('web')}/health", 5) == 200,
             "workers": workers_ready,
+            "children": lambda: all(child.pid for child in self._programs),
         }
         if self._options.flower:
             checks["flower"] = lambda: probes.http_status(self._plan.url("flower"), 5) != 0
