@@ -6,6 +6,7 @@ import itertools
 import os
 import signal
 import threading
+import time
 from typing import Any
 from uuid import UUID
 
@@ -27,10 +28,14 @@ class _Shared:
 
     worker_id: UUID
     slots: SlotTable
+    keeper: Keeper | None = None
     hostname = ""
     events = False
     each = False
 
+
+# What Celery needs to end by itself once its pool is idle.
+_CELERY_ENDS_WITHIN_S = 5.0
 
 _local = threading.local()
 _threads = itertools.count()
@@ -54,6 +59,7 @@ class KeeperStep(bootsteps.StartStopStep):
         queues = sorted(worker.app.amqp.queues.consume_from)
         self.keeper = Keeper(_Shared.worker_id, _Shared.slots, worker.hostname, queues, worker.concurrency or 1)
         self.keeper.start()
+        _Shared.keeper = self.keeper
 
     def stop(self, worker: Any) -> None:
         if self.keeper:
@@ -69,6 +75,18 @@ def _on_shutting_down(**kwargs: Any) -> None:
     # Before Celery waits for its pool: work loops end their turn and hand back what they have not begun.
     if hasattr(_Shared, "slots"):
         _Shared.slots.stop()
+    if _Shared.keeper:
+        threading.Thread(target=_leave_in_time, args=(_Shared.keeper,), daemon=True).start()
+
+
+def _leave_in_time(keeper: Keeper) -> None:
+    """End the process even when Celery does not: without a broker it tries to connect for ever and forgets to stop.
+
+    The keeper has handed everything back by then, so there is nothing left to wait for.
+    """
+    keeper.stop(settings.DEVOS.shutdown_grace_s)
+    time.sleep(_CELERY_ENDS_WITHIN_S)
+    os._exit(0)
 
 
 @worker_process_init.connect

@@ -15,6 +15,8 @@ from tests.integration.cli.conftest import Ran
 from tests.support.platform import REPOSITORY, Platform
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.xdist_group("platform")
+
 Run = Callable[..., Ran]
 
 
