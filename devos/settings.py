@@ -214,4 +214,5 @@ DEVOS_CELERY_APP = "devos.celery.app"
 DEVOS_BELLS = "tasks_app.runtime.queue_celery.CeleryBells"
 
 from devos.unfold import UNFOLD  # noqa: E402, F401
+
 SILENCED_SYSTEM_CHECKS = ["models.W045"]  # CHECKs in SQL are for the database; no form validates these rows
