@@ -81,27 +81,6 @@ def port_is_free(port: int, host: str = "127.0.0.1") -> bool:
     return True
 
 
-_reserved: list[socket.socket] = []
-
-
-def _reserve(port: int) -> bool:
-    """Keep ``port`` from every other DevOS on this machine until this process ends; False when one has it already.
-
-    Between the choice of a port and the child's listening on it lie seconds, in which a second DevOS would choose the
-    same. A name in Linux's abstract socket space is seen by all users and is gone with its process, however it dies.
-    """
-    if sys.platform != "linux":
-        return True
-    claim = socket.socket(socket.AF_UNIX)
-    try:
-        claim.bind(f"\0devos-port-{port}")
-    except OSError:
-        claim.close()
-        return False
-    _reserved.append(claim)
-    return True
-
-
 def free_port(near: int = 0, host: str = "127.0.0.1") -> int:
     """A port nobody listens on: the first free one of the hundred from ``near`` on, else any."""
     for port in range(near, near + 100) if near else ():
