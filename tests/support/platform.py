@@ -12,6 +12,7 @@ from typing import Any
 
 import requests
 
+from devos.stack.identity import LAUNCH
 from tests.support.waiting import until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -36,8 +37,10 @@ class Platform:
     def begin(self) -> None:
         """Start without waiting for READY."""
         with self.log_file.open("ab") as log:
+            # Stopped also when the tests are killed.
+            tied = [sys.executable, "-I", "-S", str(LAUNCH), str(os.getpid()), str(int(signal.SIGTERM)), "same"]
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "devos.cli", "up", *self.args],
+                [*tied, sys.executable, "-m", "devos.cli", "up", *self.args],
                 cwd=REPOSITORY,
                 env=self.env,
                 stdin=subprocess.DEVNULL,
