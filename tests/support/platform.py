@@ -7,17 +7,27 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import requests
 
+from devos.stack import paths
 from devos.stack.identity import LAUNCH
 from tests.support.waiting import until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 UP_TIMEOUT_S = 160.0
 DOWN_TIMEOUT_S = 60.0
+
+
+def _shared_bytecode() -> dict[str, str]:
+    """One place for the bytecode that `devos up` would keep in its home, which is new for each test."""
+    if not os.environ.get("PYTHONDONTWRITEBYTECODE"):
+        return {}
+    folder = paths.private_dir(Path(tempfile.gettempdir()) / f"devos-test-bytecode-{os.geteuid()}")
+    return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder)}
 
 
 class Platform:
@@ -28,7 +38,7 @@ class Platform:
         self.args = args
         dropped = {"DATABASE_URL", "REDIS_URL", "DEVOS_PORT", "DEVOS_CONCURRENCY", "DJANGO_SETTINGS_MODULE"}
         kept = {name: value for name, value in os.environ.items() if name not in dropped}
-        self.env = {**kept, "DEVOS_HOME": str(home), **env}
+        self.env = {**kept, **_shared_bytecode(), "DEVOS_HOME": str(home), **env}
         self.log_file = home.with_name(f"{home.name}.log")
         self.process: subprocess.Popen[bytes] | None = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -104,3 +105,14 @@ def test_asked_for_port_that_is_taken(home: Path) -> None:
             Plan(Options(home, port=port), "", "").web()
         # Not asked for: the next free one.
         assert paths.free_port(port) != port
+
+
+def test_bytecode_goes_into_a_home_that_stays_private(tmp_path: Path) -> None:
+    home = tmp_path / "new" / "home"
+    use = f"bytecode.use_here(Path({str(home)!r}))"
+    code = f"from pathlib import Path; from devos.stack import bytecode; {use}; import wave"
+    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    subprocess.run([sys.executable, "-c", code], env=env, cwd=REPOSITORY, check=True)
+    assert list((home / "bytecode").rglob("wave.*.pyc"))
+    for folder in (home, home / "bytecode"):
+        assert folder.stat().st_mode & 0o777 == 0o700
