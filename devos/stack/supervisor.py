@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from devos.stack import external, first_start, paths, probes, process, runfile
+from devos.stack import external, first_start, migrated, paths, probes, process, runfile
 from devos.stack.child import Child, stop_all
 from devos.stack.console import Console
 from devos.stack.errors import StackError, StopRequestedError
@@ -76,7 +76,7 @@ class Supervisor:
         self._check_external()
         if early := first_start.has_bootstrap(self._options.home):
             self._start_extras()  # they need no database: the second core would be idle during the migration
-        self._one_shot(self._plan.django("migrate", "--noinput", "--verbosity", "0"))
+        self._migrate()
         since = probes.database_now(self._plan.database_url)
         for name in ("web", "jobs", "system", "beat"):
             self._start_program(name, getattr(self._plan, name))
@@ -126,6 +126,11 @@ class Supervisor:
         _, policy = external.check_redis(self._plan.redis_url)
         if warning := external.policy_warning(policy):
             self._notes.append(f"WARNING: {warning}")
+
+    def _migrate(self) -> None:
+        if not migrated.is_current(self._options.home, self._plan.database_url):
+            self._one_shot(self._plan.django("migrate", "--noinput", "--verbosity", "0"))
+            migrated.remember(self._options.home, self._plan.database_url)
 
     def _bootstrap(self) -> None:
         if first_start.has_bootstrap(self._options.home) and probes.has_admin(self._plan.database_url):
