@@ -50,7 +50,6 @@ class ActionDefinition(BaseModel):
     modes: frozenset[Mode] = frozenset({"async"})
     agent_tool: bool = False
     dangerous: bool = False
-    idempotency_key: str | None = Field(None, max_length=400)
     plugin: str = ""
 
     @model_validator(mode="after")

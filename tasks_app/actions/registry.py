@@ -37,7 +37,7 @@ _lock = threading.RLock()
 _actions: dict[str, ActionDefinition] = {}
 _plugins: dict[str, Plugin] = {}
 _problems: list[LoadProblem] = []
-_loaded = False
+_loading = _loaded = False
 
 
 def register(plugin: Plugin) -> None:
@@ -60,16 +60,19 @@ def unregister(name: str) -> None:
             _actions.pop(definition.id, None)
 
 
-def _load() -> None:
-    global _loaded
+def load() -> None:
+    """Load the plugins now, once; whoever asks meanwhile waits. A process that will fork while it has threads calls
+    this first, so that no child inherits half of them."""
+    global _loaded, _loading
     if _loaded:
         return
     with _lock:
-        if _loaded:
+        if _loading:  # a plugin that asks while it is being loaded, or another thread has done it meanwhile
             return
-        _loaded = True
+        _loading = True
         for entry in [*entry_points(group=ENTRY_POINT_GROUP), *_named_in_settings()]:
             _load_one(entry)
+        _loaded = True
 
 
 def _named_in_settings() -> list[EntryPoint]:
@@ -93,7 +96,7 @@ def _load_one(entry: EntryPoint) -> None:
 
 def get(action_id: str) -> ActionDefinition:
     """The action, or `ActionNotRegistered`."""
-    _load()
+    load()
     try:
         return _actions[action_id]
     except KeyError:
@@ -102,17 +105,17 @@ def get(action_id: str) -> ActionDefinition:
 
 def all_actions() -> list[ActionDefinition]:
     """Every action, by id."""
-    _load()
+    load()
     return [_actions[key] for key in sorted(_actions)]
 
 
 def plugins() -> list[Plugin]:
     """Every loaded plugin, by name."""
-    _load()
+    load()
     return [_plugins[key] for key in sorted(_plugins)]
 
 
 def load_problems() -> list[LoadProblem]:
     """Plugins that could not be loaded."""
-    _load()
+    load()
     return list(_problems)

@@ -63,7 +63,6 @@ class Identity:
     task: UUID | None = None
     job: UUID | None = None
     request_id: str = ""
-    idempotency_key: str | None = None
 
 
 class Logger:
@@ -145,7 +144,7 @@ class Context:
     @property
     def idempotency_key(self) -> str:
         """The same for every attempt of this job: give it to other systems so that they do the work once."""
-        return self._identity.idempotency_key or self.job_id or self.execution_id
+        return self.job_id or self.execution_id
 
     # -- how far ------------------------------------------------------------------------------------------------------
 

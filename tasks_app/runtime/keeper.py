@@ -90,6 +90,9 @@ class Keeper:
             log.warning("keeper.database_away", error=str(error))
             connections[sql.RUNTIME].close()
             self._fence_when_too_long()
+        except Exception:
+            # A keeper that ended would let every lease of this worker run out.
+            log.exception("keeper.failed")
 
     def _look(self) -> None:
         for held in self.slots.all():

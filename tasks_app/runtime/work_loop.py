@@ -10,6 +10,7 @@ from uuid import UUID
 import structlog
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connections
+from psycopg.pq import TransactionStatus
 
 from tasks_app.actions import registry
 from tasks_app.domain.outcomes import Cancelled, HandedBack
@@ -159,6 +160,7 @@ class WorkLoop:
             outcome: Any = Cancelled("Cancelled before it began.")
         else:
             outcome = execute(Run(context, job.attempt.action_id, job.input, job.organization_id))
+            _drop_interrupted_bookkeeping()
         duration = since(started)
         self._add(job, self._finished(job, context, outcome, duration))
         known = self._average_ms.get(job.attempt.action_id, duration)
@@ -259,3 +261,10 @@ class WorkLoop:
         for job in jobs:
             self._group.append(Finished(job.attempt, self.worker_id, HandedBack(), time.monotonic(), 0.0))
         self._flush()
+
+
+def _drop_interrupted_bookkeeping() -> None:
+    """A time limit may strike while progress is being written: a connection left in mid-statement is of no more use."""
+    wrapper = connections[sql.RUNTIME]
+    if wrapper.connection and wrapper.connection.info.transaction_status is not TransactionStatus.IDLE:
+        wrapper.close()

@@ -15,6 +15,7 @@ from celery import bootsteps
 from celery.signals import worker_process_init, worker_shutting_down
 from django.conf import settings
 
+from tasks_app.actions import registry
 from tasks_app.domain import ids
 from tasks_app.runtime import process
 from tasks_app.runtime.keeper import Keeper
@@ -47,6 +48,7 @@ class KeeperStep(bootsteps.StartStopStep):
     requires = {"celery.worker.components:Pool"}
 
     def __init__(self, worker: Any, **kwargs: Any) -> None:
+        registry.load()
         _Shared.worker_id = ids.new_id()
         # All steps are created before the pool starts: children inherit the shared memory.
         _Shared.slots = SlotTable(max(worker.concurrency or 1, getattr(worker, "max_concurrency", 0) or 0))

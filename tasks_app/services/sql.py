@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from django.db import OperationalError, connections
+from django.db import DatabaseError, OperationalError, connections
 
 # Bookkeeping runs on a connection of its own (see settings.DATABASES).
 RUNTIME = "runtime"
@@ -44,8 +44,13 @@ def run_together(statements: Sequence[tuple[str, dict[str, Any]]], using: str) -
 
     def once() -> list[list[tuple[Any, ...]]]:
         wrapper.ensure_connection()
-        with wrapper.wrap_database_errors, wrapper.connection.pipeline():
-            cursors = [wrapper.connection.cursor().execute(query, parameters) for query, parameters in statements]
+        try:
+            with wrapper.wrap_database_errors, wrapper.connection.pipeline():
+                cursors = [wrapper.connection.cursor().execute(query, parameters) for query, parameters in statements]
+        except DatabaseError:
+            # What failed took along statements that psycopg now takes for prepared: only a new connection forgets them.
+            wrapper.close()
+            raise
         # Not inside the pipeline: fetching there would wait for each statement by itself.
         return [cursor.fetchall() for cursor in cursors]
 

@@ -17,6 +17,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from tasks_app.domain import clock, ids, jsonsafe
+from tasks_app.domain.masking import MASK
 from tasks_app.queries import actors
 from tasks_app.queries.dashboard import OPEN_MAX
 from tasks_app.services import secrets
@@ -24,7 +25,6 @@ from tasks_app.services import secrets
 register = template.Library()
 
 DASH = "–"
-MASK = "••••••"
 _PREFIXES = frozenset(ids.PREFIXES.values())
 _ID_LENGTH = 26
 PRETTY_MAX = 200_000

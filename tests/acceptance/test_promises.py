@@ -210,6 +210,7 @@ def test_f31_a_worker_whose_row_is_gone_too(platform: Platform) -> None:
     old = platform.kill("jobs", signal.SIGKILL)
     rows(platform, "delete from workers where pid = %s returning 1", old)
     until(lambda: all_done(platform, tasks), 90, "rescue looks at leases, not at workers")
+    assert_each_attempt_is_one_row(platform, tasks)
 
 
 def test_flower_shows_jobs_by_action_and_id(platform: Platform) -> None:
@@ -223,7 +224,7 @@ def test_flower_shows_jobs_by_action_and_id(platform: Platform) -> None:
         known = answer.json() if answer.status_code == 200 else {}
         return known.get(job, {}).get("name") == "core.sleep"
 
-    until(shown, 30, "Flower knows it")
+    assert until(shown, 30, "Flower knows it")
 
 
 def test_an_idle_platform_is_quiet(platform: Platform) -> None:

@@ -1,8 +1,10 @@
 """Plugins: found by entry point or by name; one that fails is reported and stops nobody."""
 
+import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
@@ -82,10 +84,39 @@ def test_plugins_named_in_the_environment_and_one_that_breaks(tmp_path):
         "from tasks_app.actions import registry\n"
         "print(registry.get('hello.greet').plugin, [p.plugin for p in registry.load_problems()])"
     )
-    import os
+    assert _printed_by(program, tmp_path, "broken:plugin, hello:plugin") == "hello ['broken:plugin']"
 
-    env = {**os.environ, "DEVOS_PLUGINS": "broken:plugin, hello:plugin", "DJANGO_SETTINGS_MODULE": "devos.settings"}
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program], cwd=tmp_path, env=env, capture_output=True, text=True
+
+def test_a_thread_that_asks_while_plugins_load_waits_for_them(tmp_path):
+    (tmp_path / "slow.py").write_text(
+        "import time; time.sleep(0.5); from tasks_app.sdk import Plugin; plugin = Plugin('slow')"
     )
-    assert done.stdout.strip() == "hello ['broken:plugin']", done.stderr
+    program = (
+        "import django; django.setup()\n"
+        "import threading, time\n"
+        "from tasks_app.actions import registry\n"
+        "first = threading.Thread(target=registry.load); first.start(); time.sleep(0.2)\n"
+        "print([p.name for p in registry.plugins() if p.name == 'slow'], first.is_alive())"
+    )
+    assert _printed_by(program, tmp_path, "slow:plugin") == "['slow'] False"
+
+
+def test_a_worker_knows_its_actions_before_it_forks(tmp_path):
+    """A child forked while a thread of its parent loads them would inherit half."""
+    program = (
+        "from devos.celery import app\n"
+        "from tasks_app.actions import registry\n"
+        "from tasks_app.runtime.worker_steps import KeeperStep\n"
+        "app.WorkController(concurrency=1)\n"
+        "print('core.echo' in registry._actions)"
+    )
+    assert _printed_by(program, tmp_path) == "True"
+
+
+def _printed_by(program: str, folder: Path, plugins: str = "") -> str:
+    env = {**os.environ, "DEVOS_PLUGINS": plugins, "DJANGO_SETTINGS_MODULE": "devos.settings"}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program], cwd=folder, env=env, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()

@@ -25,7 +25,6 @@ class ActionOut(Out):
     modes: list[Mode]
     supports_pause: bool
     agent_tool: bool
-    idempotency_key: str | None
 
 
 class ActionDetail(ActionOut):
@@ -54,7 +53,6 @@ def action_out(action: ActionDefinition, principal: Principal) -> ActionOut:
         modes=sorted(action.modes),
         supports_pause=action.supports_pause,
         agent_tool=action.agent_tool,
-        idempotency_key=action.idempotency_key,
     )
 
 

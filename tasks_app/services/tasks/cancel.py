@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from tasks_app.domain import clock
 from tasks_app.domain.errors import Conflict
 from tasks_app.domain.principal import Principal
 from tasks_app.domain.states import TASK_FINAL, TaskStatus
-from tasks_app.models import Task
+from tasks_app.models import Job, Task
 from tasks_app.services import audit, sql
 from tasks_app.services.bells import bells
 from tasks_app.services.tasks.ending import request, settle_task
 from tasks_app.services.tasks.locked import locked
 from tasks_app.services.tasks.submit import owner_of
+
+# Every unfinished task below, deepest first; also those under a task that has ended already.
+_BELOW = """
+with recursive below as (
+  select id, status, 1 as depth from tasks where parent_task_id = %s
+  union all
+  select t.id, t.status, depth + 1 from tasks t join below on t.parent_task_id = below.id)
+select id from below where status <> all(%s) order by depth desc, id
+"""
 
 
 def cancel(principal: Principal, task_id: UUID, reason: str = "") -> Task:
@@ -30,13 +39,31 @@ def cancel(principal: Principal, task_id: UUID, reason: str = "") -> Task:
 
 @transaction.atomic
 def _cancel(principal: Principal, task_id: UUID, reason: str) -> Task:
-    for child in _unfinished_children(task_id):
-        _cancel(principal, child, reason or "Its parent task was cancelled.")
+    for child in _unfinished_below(task_id):
+        below, jobs = locked(principal, child)
+        if not _is_over(below):
+            _end(principal, below, jobs, reason or "Its parent task was cancelled.")
     task, jobs = locked(principal, task_id)
-    if task.status == TaskStatus.CANCELLED or task.cancel_requested_at:
+    if _is_over(task):
+        if task.status in TASK_FINAL and task.status != TaskStatus.CANCELLED:
+            raise Conflict(f"The task is {task.status} already: there is nothing left to cancel.")
         return task
-    if task.status in TASK_FINAL:
-        raise Conflict(f"The task is {task.status} already: there is nothing left to cancel.")
+    _end(principal, task, jobs, reason)
+    return task
+
+
+def _unfinished_below(task_id: UUID) -> list[UUID]:
+    with connection.cursor() as cursor:
+        cursor.execute(_BELOW, [task_id, sorted(TASK_FINAL)])
+        return [child for (child,) in cursor.fetchall()]
+
+
+def _is_over(task: Task) -> bool:
+    """Whether there is nothing left to ask: it ended, or the request stands."""
+    return task.status in TASK_FINAL or task.cancel_requested_at is not None
+
+
+def _end(principal: Principal, task: Task, jobs: list[Job], reason: str) -> None:
     before = task.status
     task.cancel_requested_at = clock.now()
     task.cancel_requested_by = owner_of(principal)
@@ -55,10 +82,3 @@ def _cancel(principal: Principal, task_id: UUID, reason: str) -> Task:
         after={"status": task.status},
     )
     transaction.on_commit(lambda: bells().tell(str(task.id), "status"))
-    return task
-
-
-def _unfinished_children(task_id: UUID) -> list[UUID]:
-    unfinished = [status for status in TaskStatus if status not in TASK_FINAL]
-    children = Task.objects.filter(parent_task_id=task_id, status__in=unfinished).order_by("id")
-    return list(children.values_list("id", flat=True))

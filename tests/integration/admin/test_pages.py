@@ -10,6 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from tasks_app.admin.tasks import TaskAdmin
+from tasks_app.domain.masking import MASK
 from tasks_app.models import DeadLetterJob, Job, Organization
 from tasks_app.services import secrets
 from tests.api.rows import World, make_task, make_world
@@ -111,7 +112,7 @@ def test_secrets_and_broken_characters(organization: Organization, desk: Callabl
     given = client.get(page("task", task.pk, "input")).text
     assert "https://x.test" in given
     assert "gAAAAABsealed" not in given
-    assert "••••••" in given
+    assert MASK in given
     failed = client.get(page("task", task.pk, "error")).text
     assert "gAAAAABsealed" not in failed
     assert "<script>alert" not in failed

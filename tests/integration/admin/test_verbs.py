@@ -11,6 +11,7 @@ from django.contrib.admin import helpers
 from django.test import Client
 from django.utils import timezone
 
+from tasks_app.domain.masking import MASK
 from tasks_app.models import AuditEntry, Job, Organization, Queue, Task
 from tasks_app.services import secrets
 from tests.api.rows import make_task
@@ -103,13 +104,13 @@ def test_replay_keeps_a_secret_that_was_not_touched() -> None:
     from tasks_app.admin.task_verbs import _with_secrets
 
     sealed = secrets.seal(SecretStr("s3cr3t-42"), "s3cr3t-42")
-    stored = {"token": sealed, "list": [sealed, 1], "other": "••••••"}
-    edited = {"token": "••••••", "list": ["••••••", 2], "other": "••••••", "new": "••••••"}
+    stored = {"token": sealed, "list": [sealed, 1], "other": MASK}
+    edited = {"token": MASK, "list": [MASK, 2], "other": MASK, "new": MASK}
     assert _with_secrets(edited, stored) == {
         "token": "s3cr3t-42",
         "list": ["s3cr3t-42", 2],
-        "other": "••••••",
-        "new": "••••••",
+        "other": MASK,
+        "new": MASK,
     }
 
 

@@ -1,0 +1,92 @@
+"""Edges of the hot path and of the verbs."""
+
+import time
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.db import connection, connections
+
+from tasks_app.actions import registry
+from tasks_app.domain.outcomes import Succeeded
+from tasks_app.domain.principal import Actor
+from tasks_app.models import Execution, Job, Membership, Task
+from tasks_app.sdk import ActionInput, Context, Plugin, RetryPolicy, action
+from tasks_app.services import principals, tasks
+from tasks_app.services.access import principal_of
+from tasks_app.services.jobs.claim import claim
+from tasks_app.services.jobs.finish import Finished, finish_and_claim
+from tasks_app.services.tasks import TaskSpec, submit, submit_many
+
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "runtime"])
+NOOP = TaskSpec(type="core.noop")
+
+
+def test_f53_a_result_that_cannot_be_stored_holds_up_neither_its_group_nor_the_next_claim(principal, loop):
+    submit_many(principal, [NOOP] * 3)
+    good, bad = claim("default", loop.worker_id, 2, ["core.noop"])
+    group = [
+        Finished(one.attempt, loop.worker_id, Succeeded(output), time.monotonic(), 1.0)
+        for one, output in ((good, "fine"), (bad, "nul \x00"))
+    ]
+    [following] = finish_and_claim(group, "default", loop.worker_id, 5, ["core.noop"])
+    assert Job.objects.get(id=good.attempt.job_id).output == "fine"
+    assert Job.objects.get(id=bad.attempt.job_id).error["code"] == "RESULT_NOT_STORABLE"
+    assert Job.objects.get(id=following.attempt.job_id).status == "running"
+    assert Execution.objects.count() == 3
+
+
+def test_a_deep_tree_is_cancelled_whole_leaves_first(principal):
+    made = [str(one.task_id) for one in submit_many(principal, [NOOP] * 1_200)]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "update tasks set parent_task_id = c.parent from unnest(%s::uuid[], %s::uuid[]) as c(id, parent) "
+            "where tasks.id = c.id",
+            [made[1:], made[:-1]],
+        )
+    root = Task.objects.get(parent_task=None)
+    assert tasks.cancel(principal, root.id).status == "cancelled"
+    assert not Task.objects.exclude(status="cancelled").exists()
+
+
+def test_a_finished_task_in_the_middle_hides_no_unfinished_child(principal, drain):
+    top = submit(principal, NOOP.model_copy(update={"delay_s": 90.0}))
+    middle = submit(principal, NOOP.model_copy(update={"parent_task": Task.objects.get(id=top.task_id).public_id}))
+    drain()
+    under = Task.objects.get(id=middle.task_id)
+    leaf = submit(principal, NOOP.model_copy(update={"parent_task": under.public_id, "delay_s": 90.0}))
+    tasks.cancel(principal, top.task_id)
+    assert Task.objects.get(id=leaf.task_id).status == "cancelled"
+    assert Task.objects.get(id=under.id).status == "completed"
+
+
+@pytest.mark.parametrize(("superuser", "role"), [(True, "viewer"), (False, "operator"), (True, None)])
+def test_the_worker_and_the_doors_agree_on_what_a_user_may_do(principal, superuser, role):
+    user = get_user_model().objects.create_user("ann", is_superuser=superuser)
+    if role:
+        Membership.objects.create(user=user, organization_id=principal.organization_id, role=role)
+    at_the_door = principal_of(user)
+    in_the_worker = principals.of_actor(Actor("user", str(user.pk)), at_the_door.organization_id)
+    assert in_the_worker.role == at_the_door.role
+
+
+class Nothing(ActionInput):
+    pass
+
+
+@action("rude.interrupted", permission="test.run", retry=RetryPolicy(max_attempts=1))
+def interrupted(ctx: Context, input: Nothing) -> None:
+    """Leaves the bookkeeping's connection as a time limit does that strikes while progress is being written."""
+    connections["runtime"].connection.pgconn.send_query(b"select 1")
+    raise RuntimeError("struck")
+
+
+def test_f41_a_limit_that_strikes_during_bookkeeping_costs_nobody_else_anything(principal, loop):
+    registry.register(Plugin("rude", actions=[interrupted]))
+    try:
+        done = submit(principal, TaskSpec(type="rude.interrupted"))
+        after = submit(principal, NOOP)
+        assert loop.turn("default") == 2
+        assert Task.objects.get(id=done.task_id).error["message"] == "struck"
+        assert Task.objects.get(id=after.task_id).status == "completed"
+    finally:
+        registry.unregister("rude")
