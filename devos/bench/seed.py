@@ -36,7 +36,7 @@ e as (
     max_attempts, created_at, started_at, completed_at, duration_ms, output, error, correlation_id, interrupted,
     steps_reused, log_lines_dropped)
   select execution, action, p.org, task, job, status, 'async', 'system', 'seed', 1, 3, at, at, at + interval '1 s',
-    1000, '{}', case status when 'failed' then '{"code": "SEEDED", "message": "Seeded failure"}'::jsonb end, 'seed',
+    1000, '{}', case when status <> 'completed' then '{"code": "SEEDED", "message": "Seeded"}'::jsonb end, 'seed',
     false, 0, 0 from i, p)
 insert into events (id, type, timestamp, organization_id, actor_type, actor_id, task_id, job_id, execution_id,
   correlation_id)

@@ -13,7 +13,7 @@ from unfold.decorators import display as column
 from tasks_app.admin import history
 from tasks_app.admin.base import RuntimeAdmin, Tab
 from tasks_app.admin.filters import ActionFilter, CreatedFilter, ExecutionStatusFilter, OrganizationFilter
-from tasks_app.domain.states import ExecutionStatus
+from tasks_app.domain.states import EXECUTION_STOPPED, ExecutionStatus
 from tasks_app.models import Execution
 from tasks_app.queries import actors
 from tasks_app.templatetags import desk as display
@@ -30,9 +30,7 @@ class ExecutionAdmin(RuntimeAdmin):
     search_fields = ("id", "action_id")
     search_help_text = "Id, or the whole action"
     indexed = (*RuntimeAdmin.indexed, frozenset({"action"}), frozenset({"action", "organization"}))
-    indexed_statuses = frozenset(
-        {ExecutionStatus.FAILED, ExecutionStatus.CANCELLED, ExecutionStatus.PAUSED, ExecutionStatus.LOST}
-    )
+    indexed_statuses = EXECUTION_STOPPED
     summary_template = "admin/desk/execution_summary.html"
     tabs = (
         Tab("overview", "Overview", "admin/desk/execution_overview.html"),

@@ -15,7 +15,7 @@ from tasks_app.actions import registry
 from tasks_app.admin.principal import desk_of
 from tasks_app.domain import ids
 from tasks_app.domain.errors import NotFound
-from tasks_app.domain.states import ExecutionStatus, JobStatus, TaskStatus
+from tasks_app.domain.states import EXECUTION_STOPPED, ExecutionStatus, JobStatus, TaskStatus
 from tasks_app.models import Project, Queue
 from tasks_app.models.dead_letter import DEAD_LETTER_STATES
 from tasks_app.queries.dashboard import first_id_at
@@ -81,6 +81,11 @@ class JobStatusFilter(_Status):
 
 class ExecutionStatusFilter(_Status):
     statuses = ExecutionStatus
+
+    def narrow(self, queryset: QuerySet, status: StrEnum) -> QuerySet:
+        found = super().narrow(queryset, status)
+        # Their index is declared on the error.
+        return found.filter(error__isnull=False) if status in EXECUTION_STOPPED else found
 
 
 class DeadLetterStatusFilter(_Choice):

@@ -78,6 +78,7 @@ class Attempt:
     uncounted: int
     interruptions: int
     action_id: str
+    has_siblings: bool = False
 
     @property
     def counted(self) -> int:

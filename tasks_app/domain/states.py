@@ -71,6 +71,8 @@ TRANSITIONS: dict[type[StrEnum], dict[StrEnum, frozenset[StrEnum]]] = {
 
 TASK_FINAL = frozenset({T.COMPLETED, T.FAILED, T.CANCELLED})
 JOB_FINAL = frozenset({J.COMPLETED, J.FAILED, J.CANCELLED})
+# They say why, in `error`.
+EXECUTION_STOPPED = frozenset({E.FAILED, E.CANCELLED, E.LOST})
 JOB_WAITING = frozenset({J.PENDING, J.QUEUED, J.RETRYING})
 
 

@@ -11,6 +11,58 @@ from django.conf import settings
 from django.db import migrations, models
 
 
+# The rules of the hot tables; see `tasks_app.models.base.sound`.
+RULES = """
+create function devos_broken(rule text) returns boolean language plpgsql as $$
+begin
+  raise exception 'row breaks the rule %', rule using errcode = 'check_violation', constraint = rule;
+end $$;
+
+create function tasks_are_sound(status text, priority int, completed_at timestamptz) returns boolean
+language plpgsql immutable parallel safe as $$
+begin
+  return case
+    when status not in ('draft', 'queued', 'running', 'waiting', 'paused', 'completed', 'failed', 'cancelled')
+      then devos_broken('tasks_status')
+    when priority not between -100 and 100 then devos_broken('tasks_priority')
+    when (status in ('completed', 'failed', 'cancelled')) <> (completed_at is not null)
+      then devos_broken('tasks_final_has_end')
+    else true end;
+end $$;
+
+create function jobs_are_sound(status text, priority int, max_attempts int, worker_id uuid, lease_expires_at timestamptz,
+  blocked_by jsonb, completed_at timestamptz) returns boolean language plpgsql immutable parallel safe as $$
+begin
+  return case
+    when status not in ('pending', 'queued', 'running', 'retrying', 'completed', 'failed', 'cancelled')
+      then devos_broken('jobs_status')
+    when priority not between -100 and 100 then devos_broken('jobs_priority')
+    when max_attempts not between 1 and 100 then devos_broken('jobs_max_attempts')
+    when (status = 'running') <> (worker_id is not null) then devos_broken('jobs_running_has_owner')
+    when (status = 'running') <> (lease_expires_at is not null) then devos_broken('jobs_running_has_lease')
+    when status in ('pending', 'retrying') and blocked_by is null then devos_broken('jobs_waiting_says_why')
+    when (status in ('completed', 'failed', 'cancelled')) <> (completed_at is not null)
+      then devos_broken('jobs_final_has_end')
+    else true end;
+end $$;
+
+create function executions_are_sound(status text, mode text, completed_at timestamptz, error jsonb) returns boolean
+language plpgsql immutable parallel safe as $$
+begin
+  return case
+    when status not in ('running', 'completed', 'failed', 'cancelled', 'paused', 'lost')
+      then devos_broken('executions_status')
+    when mode not in ('sync', 'async', 'stream') then devos_broken('executions_mode')
+    when (status = 'running') <> (completed_at is null) then devos_broken('executions_final_has_end')
+    when status in ('failed', 'cancelled', 'lost') and error is null then devos_broken('executions_stopped_says_why')
+    else true end;
+end $$;
+"""
+FORGET_RULES = """
+drop function tasks_are_sound; drop function jobs_are_sound; drop function executions_are_sound; drop function devos_broken;
+"""
+
+
 class Migration(migrations.Migration):
 
     initial = True
@@ -20,6 +72,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.RunSQL(RULES, FORGET_RULES),
         # The table itself is partitioned: see 0002.
         migrations.SeparateDatabaseAndState(
             state_operations=[
@@ -208,6 +261,7 @@ class Migration(migrations.Migration):
                 ('lease_expires_at', models.DateTimeField(blank=True, null=True)),
                 ('blocked_by', models.JSONField(blank=True, null=True)),
                 ('after', django.contrib.postgres.fields.ArrayField(base_field=models.UUIDField(), blank=True, default=list, size=None)),
+                ('has_siblings', models.BooleanField(db_default=False, default=False)),
                 ('progress', models.JSONField(blank=True, null=True)),
                 ('checkpoint', models.JSONField(blank=True, null=True)),
                 ('input', models.JSONField(default=dict)),
@@ -316,8 +370,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table': 'executions',
-                'indexes': [models.Index(fields=['organization', '-id'], name='executions_list'), models.Index(condition=models.Q(('status__in', ['failed', 'cancelled', 'paused', 'lost'])), fields=['organization', 'status', '-id'], name='executions_by_status'), models.Index(fields=['organization', 'action_id', '-id'], name='executions_of_action')],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('job__isnull', False)), fields=('job', 'attempt'), name='executions_one_per_attempt'), models.CheckConstraint(condition=django.db.models.expressions.RawSQL("status ~ '^(running|completed|failed|cancelled|paused|lost)$'", (), output_field=models.BooleanField()), name='executions_status'), models.CheckConstraint(condition=models.Q(('mode__in', ('sync', 'async', 'stream'))), name='executions_mode'), models.CheckConstraint(condition=django.db.models.expressions.RawSQL("(status = 'running') = (completed_at is null)", (), output_field=models.BooleanField()), name='executions_final_has_end')],
+                'indexes': [models.Index(fields=['organization', '-id'], name='executions_list'), models.Index(condition=models.Q(('error__isnull', False)), fields=['organization', '-id'], name='executions_with_error'), models.Index(fields=['organization', 'action_id', '-id'], name='executions_of_action')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('job__isnull', False)), fields=('job', 'attempt'), name='executions_one_per_attempt'), models.CheckConstraint(condition=django.db.models.expressions.RawSQL('executions_are_sound(status, mode, completed_at, error)', (), output_field=models.BooleanField()), name='executions_sound')],
             },
         ),
         # The table itself is partitioned: see 0002.
@@ -428,18 +482,6 @@ class Migration(migrations.Migration):
             model_name='task',
             index=models.Index(fields=['correlation_id'], name='tasks_correlation'),
         ),
-        migrations.AddConstraint(
-            model_name='task',
-            constraint=models.CheckConstraint(condition=django.db.models.expressions.RawSQL("status ~ '^(draft|queued|running|waiting|paused|completed|failed|cancelled)$'", (), output_field=models.BooleanField()), name='tasks_status'),
-        ),
-        migrations.AddConstraint(
-            model_name='task',
-            constraint=models.CheckConstraint(condition=django.db.models.expressions.RawSQL('priority between -100 and 100', (), output_field=models.BooleanField()), name='tasks_priority'),
-        ),
-        migrations.AddConstraint(
-            model_name='task',
-            constraint=models.CheckConstraint(condition=django.db.models.expressions.RawSQL("(status ~ '^(cancelled|completed|failed)$') = (completed_at is not null)", (), output_field=models.BooleanField()), name='tasks_final_has_end'),
-        ),
         migrations.AddIndex(
             model_name='job',
             index=models.Index(models.F('queue'), models.OrderBy(models.F('priority'), descending=True), models.F('id'), condition=models.Q(('status__in', ['queued'])), name='jobs_ready'),
@@ -461,32 +503,12 @@ class Migration(migrations.Migration):
             index=models.Index(condition=models.Q(('status__in', ['pending', 'retrying', 'failed', 'cancelled'])), fields=['organization', 'status', '-id'], name='jobs_by_status'),
         ),
         migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=django.db.models.expressions.RawSQL("status ~ '^(pending|queued|running|retrying|completed|failed|cancelled)$'", (), output_field=models.BooleanField()), name='jobs_status'),
+            model_name='task',
+            constraint=models.CheckConstraint(condition=django.db.models.expressions.RawSQL('tasks_are_sound(status, priority, completed_at)', (), output_field=models.BooleanField()), name='tasks_sound'),
         ),
         migrations.AddConstraint(
             model_name='job',
-            constraint=models.CheckConstraint(condition=django.db.models.expressions.RawSQL('priority between -100 and 100', (), output_field=models.BooleanField()), name='jobs_priority'),
-        ),
-        migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=django.db.models.expressions.RawSQL('max_attempts between 1 and 100', (), output_field=models.BooleanField()), name='jobs_max_attempts'),
-        ),
-        migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=django.db.models.expressions.RawSQL("(status = 'running') = (worker_id is not null)", (), output_field=models.BooleanField()), name='jobs_running_has_owner'),
-        ),
-        migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=django.db.models.expressions.RawSQL("(status = 'running') = (lease_expires_at is not null)", (), output_field=models.BooleanField()), name='jobs_running_has_lease'),
-        ),
-        migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=django.db.models.expressions.RawSQL("blocked_by is not null or not status ~ '^(pending|retrying)$'", (), output_field=models.BooleanField()), name='jobs_waiting_says_why'),
-        ),
-        migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=django.db.models.expressions.RawSQL("(status ~ '^(cancelled|completed|failed)$') = (completed_at is not null)", (), output_field=models.BooleanField()), name='jobs_final_has_end'),
+            constraint=models.CheckConstraint(condition=django.db.models.expressions.RawSQL('jobs_are_sound(status, priority, max_attempts, worker_id, lease_expires_at, blocked_by, completed_at)', (), output_field=models.BooleanField()), name='jobs_sound'),
         ),
         migrations.AddIndex(
             model_name='tasklog',

@@ -7,8 +7,8 @@ from django.db import models
 from django.db.models import F, Q
 
 from tasks_app.domain import clock
-from tasks_app.domain.states import JOB_FINAL, JobStatus
-from tasks_app.models.base import Row, created_at_field, matches, rule, status_is
+from tasks_app.domain.states import JobStatus
+from tasks_app.models.base import Row, created_at_field, sound, status_is
 from tasks_app.models.organization import Organization
 from tasks_app.models.queue import Queue
 from tasks_app.models.task import Task
@@ -22,7 +22,8 @@ class Job(Row):
     looks again at ``available_at``.
 
     ``attempt`` counts executions and fences late writers; ``uncounted`` of them do not use up ``max_attempts``
-    (interruptions, waits, hand-backs).
+    (interruptions, waits, hand-backs). ``has_siblings``: its task has other jobs, so the task's status is not this
+    job's.
     """
 
     noun = "job"
@@ -48,6 +49,7 @@ class Job(Row):
     lease_expires_at = models.DateTimeField(null=True, blank=True)
     blocked_by = models.JSONField(null=True, blank=True)
     after = ArrayField(models.UUIDField(), default=list, blank=True)
+    has_siblings = models.BooleanField(default=False, db_default=False)
     progress = models.JSONField(null=True, blank=True)
     checkpoint = models.JSONField(null=True, blank=True)
     input = models.JSONField(default=dict)
@@ -74,23 +76,16 @@ class Job(Row):
             ),
         ]
         constraints = [
-            models.CheckConstraint(condition=rule(matches(*JobStatus)), name="jobs_status"),
-            models.CheckConstraint(condition=rule("priority between -100 and 100"), name="jobs_priority"),
-            models.CheckConstraint(condition=rule("max_attempts between 1 and 100"), name="jobs_max_attempts"),
-            models.CheckConstraint(
-                condition=rule("(status = 'running') = (worker_id is not null)"), name="jobs_running_has_owner"
-            ),
-            models.CheckConstraint(
-                condition=rule("(status = 'running') = (lease_expires_at is not null)"), name="jobs_running_has_lease"
-            ),
-            models.CheckConstraint(
-                condition=rule(f"blocked_by is not null or not {matches('pending', 'retrying')}"),
-                name="jobs_waiting_says_why",
-            ),
-            models.CheckConstraint(
-                condition=rule(f"({matches(*sorted(JOB_FINAL))}) = (completed_at is not null)"),
-                name="jobs_final_has_end",
-            ),
+            sound(
+                "jobs",
+                "status",
+                "priority",
+                "max_attempts",
+                "worker_id",
+                "lease_expires_at",
+                "blocked_by",
+                "completed_at",
+            )
         ]
 
     @property

@@ -8,8 +8,8 @@ from django.db import models
 from django.db.models import Q
 
 from tasks_app.domain import clock
-from tasks_app.domain.states import TASK_FINAL, TaskStatus
-from tasks_app.models.base import Row, created_at_field, matches, rule
+from tasks_app.domain.states import TaskStatus
+from tasks_app.models.base import Row, created_at_field, sound
 from tasks_app.models.organization import Organization, Project
 
 TASK_CHECK_EVERY = timedelta(hours=1)
@@ -71,11 +71,4 @@ class Task(Row):
             models.Index(fields=["replay_of"], condition=Q(replay_of__isnull=False), name="tasks_replays"),
             models.Index(fields=["correlation_id"], name="tasks_correlation"),
         ]
-        constraints = [
-            models.CheckConstraint(condition=rule(matches(*TaskStatus)), name="tasks_status"),
-            models.CheckConstraint(condition=rule("priority between -100 and 100"), name="tasks_priority"),
-            models.CheckConstraint(
-                condition=rule(f"({matches(*sorted(TASK_FINAL))}) = (completed_at is not null)"),
-                name="tasks_final_has_end",
-            ),
-        ]
+        constraints = [sound("tasks", "status", "priority", "completed_at")]

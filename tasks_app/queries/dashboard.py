@@ -212,7 +212,8 @@ select
   (select count(*) from (select 1 from dead_letter_jobs where {scope} and status = 'open' limit %(bound)s) d)
     as dead_letters,
   (select count(*) from (
-    select 1 from executions where {scope} and status = 'failed' and id >= %(from_id)s limit %(bound)s) f) as failed,
+    select 1 from executions where {scope} and status = 'failed' and error is not null and id >= %(from_id)s
+    limit %(bound)s) f) as failed,
   (select count(*) from (select 1 from tasks where {scope} and status = 'queued' limit %(bound)s) q) as queued,
   (select count(*) from (select 1 from tasks where {scope} and status = 'running' limit %(bound)s) r) as running,
   (select count(*) from (select 1 from tasks where {scope} and status in ('waiting', 'paused') limit %(bound)s) w)

@@ -12,14 +12,11 @@ from pydantic import Field
 from tasks_app.domain import ids
 from tasks_app.domain.errors import NotFound
 from tasks_app.domain.principal import Principal
-from tasks_app.domain.states import ExecutionStatus
+from tasks_app.domain.states import EXECUTION_STOPPED, ExecutionStatus
 from tasks_app.models import Execution, Job, Task, Worker
 from tasks_app.queries import tasks
-from tasks_app.queries.fields import Instant, ShortText, made_between, status_is_one_of, without_heavy
+from tasks_app.queries.fields import Instant, ShortText, made_between, without_heavy
 from tasks_app.queries.paging import NewestFirst, Page
-
-# No index knows these: running ones are young, completed ones are nearly all.
-_TRIED = {ExecutionStatus.RUNNING, ExecutionStatus.COMPLETED}
 
 
 class ExecutionFilter(NewestFirst):
@@ -37,8 +34,8 @@ class ExecutionFilter(NewestFirst):
         principal.require("tasks.read")
         mine = {"organization_id": principal.organization_id}
         found = Execution.objects.filter(made_between(self.created_after, self.created_before), **mine)
-        if self.status and not _TRIED & set(self.status):
-            found = found.filter(status_is_one_of("status", self.status))
+        if self.status and EXECUTION_STOPPED.issuperset(self.status):
+            found = found.filter(status__in=self.status, error__isnull=False)
         if self.action is not None and not self.action.endswith("*"):
             found = found.filter(action_id=self.action)
         if self.job is not None:
@@ -54,7 +51,8 @@ class ExecutionFilter(NewestFirst):
 
     def sieve(self) -> Q:
         tried = Q()
-        if _TRIED & set(self.status):
+        # No index knows the others: running and paused ones are young, completed ones are nearly all.
+        if not EXECUTION_STOPPED.issuperset(self.status):
             tried &= Q(status__in=self.status)
         if self.action is not None and self.action.endswith("*"):
             tried &= tasks.pattern("action_id", self.action)

@@ -2,7 +2,8 @@
 
 A child writes what it holds (its claimed executions, which one runs, until when); the parent reads that to renew leases
 and to kill, and writes signals (cancel, pause, stop) that the child reads without asking anybody. The memory is an
-anonymous shared map made before the fork; a sequence number (odd while a slot is written) keeps reads whole.
+anonymous shared map made before the fork; a sequence number (odd while a slot is written) keeps reads whole. It is
+written in one stroke, as are signals' kinds: `struct` fills with zeros before it writes.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from uuid import UUID
 
 MAX_HELD = 512
 _SIGNALS = 16
-_HEAD = struct.Struct("=IIiIdd")  # sequence, pid, current (-1: none), held, hard deadline, started (monotonic seconds)
-_REVOKED_AT = _HEAD.size
+_SEQUENCE_SIZE = 4
+_HEAD = struct.Struct("=IiIdd")  # pid, current (-1: none), held, hard deadline, started (monotonic seconds)
+_REVOKED_AT = _SEQUENCE_SIZE + _HEAD.size
 _HELD_AT = _REVOKED_AT + 8
 _SIGNALS_AT = _HELD_AT + 16 * MAX_HELD
 _SIGNAL = struct.Struct("=16sB")
-_SLOT = _SIGNALS_AT + _SIGNALS * _SIGNAL.size
+# A multiple of the sequence's size, so that each one is a whole word.
+_SLOT = -(-(_SIGNALS_AT + _SIGNALS * _SIGNAL.size) // _SEQUENCE_SIZE) * _SEQUENCE_SIZE
 
 
 class Signal(IntEnum):
@@ -51,7 +54,8 @@ class SlotTable:
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
-        self._map = mmap.mmap(-1, slots * _SLOT + 1)
+        self._map = mmap.mmap(-1, slots * _SLOT + _SEQUENCE_SIZE)
+        self._words = memoryview(self._map).cast("I")
         self._next_signal = [0] * slots
 
     # -- the child's side ---------------------------------------------------------------------------------------------
@@ -70,11 +74,11 @@ class SlotTable:
         """Say which executions were claimed. At most `MAX_HELD`."""
         at = slot * _SLOT
         data = b"".join(one.bytes for one in executions[:MAX_HELD])
-        sequence = self._begin(at)
+        self._begin(slot)
         self._map[at + _HELD_AT : at + _HELD_AT + len(data)] = data
         self._map[at + _REVOKED_AT] = 0
-        _HEAD.pack_into(self._map, at, sequence, os.getpid(), -1, len(data) // 16, 0.0, 0.0)
-        self._end(at, sequence)
+        _HEAD.pack_into(self._map, at + _SEQUENCE_SIZE, os.getpid(), -1, len(data) // 16, 0.0, 0.0)
+        self._end(slot)
 
     def run(self, slot: int, index: int, hard_deadline: float) -> bool:
         """Say that the ``index``-th held execution runs now and must be over by ``hard_deadline``.
@@ -82,10 +86,10 @@ class SlotTable:
         False when the parent has taken back what was not begun (see `revoke_rest`): it must not be run.
         """
         at = slot * _SLOT
-        sequence = self._begin(at)
-        _, pid, _, held, _, _ = _HEAD.unpack_from(self._map, at)
-        _HEAD.pack_into(self._map, at, sequence, pid, index, held, hard_deadline, time.monotonic())
-        self._end(at, sequence)
+        self._begin(slot)
+        pid, _, held, _, _ = _HEAD.unpack_from(self._map, at + _SEQUENCE_SIZE)
+        _HEAD.pack_into(self._map, at + _SEQUENCE_SIZE, pid, index, held, hard_deadline, time.monotonic())
+        self._end(slot)
         return self._map[at + _REVOKED_AT] == 0
 
     def release(self, slot: int) -> None:
@@ -113,9 +117,10 @@ class SlotTable:
         """What the child of a slot holds; None for an empty slot or one that is being written."""
         at = slot * _SLOT
         for _ in range(20):
-            sequence, pid, current, held, deadline, started = _HEAD.unpack_from(self._map, at)
+            sequence = self._sequence(slot)
+            pid, current, held, deadline, started = _HEAD.unpack_from(self._map, at + _SEQUENCE_SIZE)
             data = self._map[at + _HELD_AT : at + _HELD_AT + 16 * min(held, MAX_HELD)]
-            if sequence % 2 == 0 and _HEAD.unpack_from(self._map, at)[0] == sequence:
+            if sequence % 2 == 0 and self._sequence(slot) == sequence:
                 executions = [UUID(bytes=data[i : i + 16]) for i in range(0, len(data), 16)]
                 running = executions[current] if 0 <= current < len(executions) else None
                 return Held(slot, pid, executions, running, deadline, started) if executions else None
@@ -142,20 +147,28 @@ class SlotTable:
         """Ask something of an execution; the oldest of 16 signals of a slot is overwritten."""
         position = self._next_signal[slot] % _SIGNALS
         self._next_signal[slot] += 1
-        _SIGNAL.pack_into(self._map, slot * _SLOT + _SIGNALS_AT + position * _SIGNAL.size, execution.bytes, kind)
+        at = slot * _SLOT + _SIGNALS_AT + position * _SIGNAL.size
+        # The name last: whoever finds it finds its kind.
+        self._map[at : at + 16] = bytes(16)
+        self._map[at + 16] = kind
+        self._map[at : at + 16] = execution.bytes
 
     def clear(self, slot: int) -> None:
         """Empty the slot of a child that is dead."""
-        self._map[slot * _SLOT : slot * _SLOT + _HEAD.size] = bytes(_HEAD.size)
+        self._begin(slot)
+        _HEAD.pack_into(self._map, slot * _SLOT + _SEQUENCE_SIZE, 0, -1, 0, 0.0, 0.0)
+        self._end(slot)
 
     def stop(self) -> None:
         """Tell all children that the worker shuts down."""
         self._map[-1] = 1
 
-    def _begin(self, at: int) -> int:
-        sequence = struct.unpack_from("=I", self._map, at)[0] | 1
-        struct.pack_into("=I", self._map, at, sequence)
-        return sequence
+    def _sequence(self, slot: int) -> int:
+        return self._words[slot * _SLOT // _SEQUENCE_SIZE]
 
-    def _end(self, at: int, sequence: int) -> None:
-        struct.pack_into("=I", self._map, at, (sequence + 1) & 0xFFFFFFFE)
+    def _begin(self, slot: int) -> None:
+        # Odd already when a writer was killed while it wrote.
+        self._words[slot * _SLOT // _SEQUENCE_SIZE] = self._sequence(slot) | 1
+
+    def _end(self, slot: int) -> None:
+        self._words[slot * _SLOT // _SEQUENCE_SIZE] = (self._sequence(slot) + 1) & 0xFFFFFFFE

@@ -13,6 +13,10 @@ from tasks_app.models import Event
 
 _TYPE = re.compile(r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$")
 
+# For the statements of the hot path, which write their events themselves.
+INSERT = """insert into events (id, type, organization_id, actor_type, actor_id, task_id, job_id, execution_id, data,
+    correlation_id, causation_id)"""
+
 
 def publish(
     type: str,

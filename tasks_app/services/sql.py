@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from django.db import DatabaseError, OperationalError, connections
+from django.db import OperationalError, connections
+from psycopg import RawCursor
 
 # Bookkeeping runs on a connection of its own (see settings.DATABASES).
 RUNTIME = "runtime"
+_PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 _RETRY_STATES = {"40P01", "40001"}
 
 T = TypeVar("T")
@@ -38,21 +42,32 @@ def run(query: str, parameters: dict[str, Any], using: str) -> list[tuple[Any, .
     return once() if connections[using].in_atomic_block else again_on_conflict(once)
 
 
-def run_together(statements: Sequence[tuple[str, dict[str, Any]]], using: str) -> list[list[tuple[Any, ...]]]:
-    """Execute statements in one round trip and one transaction; the rows of each."""
-    wrapper = connections[using]
+@dataclass(frozen=True)
+class Prepared:
+    """A statement of the hot path in PostgreSQL's own form: ``$1`` stands for the first of ``names``."""
 
-    def once() -> list[list[tuple[Any, ...]]]:
+    text: str
+    names: tuple[str, ...]
+
+
+def prepared(text: str) -> Prepared:
+    """A statement with ``%(name)s`` placeholders, translated once instead of at each call."""
+    names = tuple(dict.fromkeys(_PLACEHOLDER.findall(text)))
+    return Prepared(_PLACEHOLDER.sub(lambda found: f"${names.index(found[1]) + 1}", statement(text)), names)
+
+
+def run_prepared(query: Prepared, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Execute a statement on the runtime's connection, outside any transaction, and fetch its rows.
+
+    Not through Django's cursor, whose wrapping costs as much as psycopg's own work.
+    """
+    wrapper = connections[RUNTIME]
+    values = [parameters[name] for name in query.names]
+
+    def once() -> list[tuple[Any, ...]]:
         wrapper.ensure_connection()
-        try:
-            with wrapper.wrap_database_errors, wrapper.connection.pipeline():
-                cursors = [wrapper.connection.cursor().execute(query, parameters) for query, parameters in statements]
-        except DatabaseError:
-            # What failed took along statements that psycopg now takes for prepared: only a new connection forgets them.
-            wrapper.close()
-            raise
-        # Not inside the pipeline: fetching there would wait for each statement by itself.
-        return [cursor.fetchall() for cursor in cursors]
+        with wrapper.wrap_database_errors, RawCursor(wrapper.connection) as cursor:
+            return cursor.execute(query.text, values, prepare=True).fetchall()
 
     return again_on_conflict(once)
 

@@ -9,6 +9,7 @@ from typing import Any
 from django.utils import timezone
 
 from tasks_app.domain import ids
+from tasks_app.domain.states import EXECUTION_STOPPED
 from tasks_app.models import (
     ApiKey,
     Event,
@@ -98,6 +99,7 @@ def make_execution(
         max_attempts=3,
         worker_id=worker.id if worker else None,
         output={"value": 1} if status == "completed" else None,
+        error={"code": "X", "message": "m"} if status in EXECUTION_STOPPED else None,
         started_at=now,
         completed_at=None if status == "running" else now,
         duration_ms=None if status == "running" else 12.5,

@@ -8,7 +8,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cache
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 import structlog
@@ -18,7 +19,7 @@ from django.db import DataError
 from tasks_app.domain import faultpoints, jsonsafe
 from tasks_app.domain.outcomes import Attempt, ErrorInfo, Failed, Outcome, Settlement, settle
 from tasks_app.domain.states import JOB_FINAL, JobStatus, TaskStatus, sources
-from tasks_app.services import sql
+from tasks_app.services import events, sql
 from tasks_app.services.bells import bells
 from tasks_app.services.jobs import claim
 from tasks_app.services.jobs.claim import Claimed
@@ -26,83 +27,127 @@ from tasks_app.services.jobs.ready import ready_due
 
 log = structlog.get_logger()
 
-# The task of a running job is running; every status that finish may write can be reached from there (domain/states).
+# Every status that finish may write can be reached from these (domain/states).
 _TASK_FROM = sorted(
     set.intersection(*(set(sources(s)) for s in (TaskStatus.COMPLETED, TaskStatus.FAILED, TaskStatus.CANCELLED)))
     & set(sources(TaskStatus.WAITING))
 )
 
+_FINISH = """
+i as materialized (
+  select * from jsonb_to_recordset(%(rows)s::jsonb) as i(job uuid, execution uuid, attempt int, worker uuid,
+    output jsonb, ended_ago_s float8, duration_ms float8, progress jsonb, action_version smallint, dropped int,
+    steps_reused int{more})),
+-- What was to go on later ends here when somebody asked to cancel it meanwhile.
+g as (
+  update jobs d set worker_id = null, lease_expires_at = null, output = i.output, error = {error},
+    status = case when {final} or cancel_requested_at is null then {job_status} else 'cancelled' end,
+    completed_at = case when {final} or cancel_requested_at is not null
+      then now() - ended_ago_s * interval '1 s' end,
+    available_at = case when {final} or cancel_requested_at is not null then available_at
+      else now() + {delay_s} * interval '1 s' end,
+    blocked_by = case when {final} or cancel_requested_at is not null then null else {blocked_by} end,
+    uncounted = d.uncounted + {uncounted}, interruptions = d.interruptions + {interruptions},
+    checkpoint = coalesce({checkpoint}, d.checkpoint), progress = coalesce(i.progress, d.progress)
+  from i where d.id = i.job and d.status = 'running' and d.attempt = i.attempt and d.worker_id = i.worker
+  returning {all}d.id as job, execution, i.output, ended_ago_s, duration_ms, i.progress, action_version, dropped,
+    steps_reused, d.task_id, d.organization_id as org, d.action_id, d.status as job_to, d.completed_at as over_at,
+    d.available_at as later,
+    case when d.status = 'cancelled' then 'cancelled' when not d.has_siblings then {task_status} end as task_to),
+x as (
+  update executions e set status = {execution_status}, output = g.output, error = {error}, progress = g.progress,
+    completed_at = now() - ended_ago_s * interval '1 s', duration_ms = g.duration_ms,
+    started_at = now() - (ended_ago_s + g.duration_ms / 1000) * interval '1 s',
+    action_version = g.action_version, log_lines_dropped = dropped, steps_reused = g.steps_reused,
+    interrupted = {execution_status} = 'lost'
+  from g where e.id = g.execution and e.status = 'running'),
+-- The task of a running job is running. One that is not has been ended by somebody else, and stays as it is.
+r as (
+  update tasks t set
+    status = case when {open} then task_to else t.status end,
+    output = case when {open} then g.output else t.output end,
+    error = case when {open} then {error} else t.error end,
+    completed_at = case when {open} then over_at else t.completed_at end,
+    check_at = case when {open} then later + interval '1 hour' else t.check_at end
+  from g where t.id = g.task_id
+  returning {all}job, execution, org, task_id, action_id, job_to, task_to, over_at, t.created_by_type as by_type,
+    t.created_by_id as by_id, t.correlation_id, t.check_at = later + interval '1 hour' as moved){extras}"""
+# Whether the task may go to `task_to` (domain/states).
+_OPEN = "(task_to is not null and t.status in ({states}))"
+# What a row says, and what is known of it when the group holds nothing but successes, as nearly every group does: the
+# less PostgreSQL has to read and to carry, the better.
+_SAID = {
+    "job_status": ("text", "'completed'"),
+    "execution_status": ("text", "'completed'"),
+    "task_status": ("text", "'completed'"),
+    "final": ("boolean", "true"),
+    "error": ("jsonb", "null::jsonb"),
+    "delay_s": ("float8", "0"),
+    "blocked_by": ("jsonb", "null::jsonb"),
+    "uncounted": ("int", "0"),
+    "interruptions": ("int", "0"),
+    "checkpoint": ("jsonb", "null::jsonb"),
+    "fingerprint": ("text", "null::text"),
+    "note": ("text", "null::text"),
+}
 # What few groups need: dead letters, notes for the task's log, log lines. Opening three more tables costs each finish.
-_EXTRAS = """d as (
+_EXTRAS = """,
+d as (
   insert into dead_letter_jobs (id, organization_id, job_id, execution_id, action_id, error, fingerprint, status,
     decided_by, reason, created_at)
-  select devos_new_id(), org, job, execution, action_id, error, fingerprint, 'open', '', '', now()
-  from g where fingerprint is not null),
+  select devos_new_id(), org, job, execution, action_id, {error}, {fingerprint}, 'open', '', '', now()
+  from r where {fingerprint} is not null),
 n as (
   insert into task_logs (task_id, level, message, metadata, timestamp)
-  select task_id, case when over then 'error' else 'warn' end, note, '{}', now()
-  from g where note is not null and not stopped),
+  select task_id, case when over_at is not null then 'error' else 'warn' end, {note}, '{}', now()
+  from r where {note} is not null and ({final} or job_to <> 'cancelled')),
 l as (
   insert into execution_logs (execution_id, level, message, metadata, timestamp)
   select execution, level, message, metadata, now() - ago_s * interval '1 s'
   from jsonb_to_recordset(%(logs)s::jsonb)
-    as l(execution uuid, level text, message text, metadata jsonb, ago_s float8)),
-"""
-_FINISH = """
-with i as materialized (
-  select * from jsonb_to_recordset(%(rows)s::jsonb) as i(job uuid, execution uuid, attempt int, worker uuid,
-    job_status text, execution_status text, task_status text, final boolean, output jsonb, error jsonb, delay_s float8,
-    blocked_by jsonb, uncounted int, interruptions int, checkpoint jsonb, fingerprint text, note text,
-    ended_ago_s float8, duration_ms float8, progress jsonb, action_version smallint, dropped int, steps_reused int)),
-c as materialized (
-  select jobs.id, task_id, organization_id as org, action_id, cancel_requested_at is not null as cancel
-  from jobs join i on i.job = jobs.id
-  where status = 'running' and jobs.attempt = i.attempt and worker_id = i.worker
-  order by jobs.id for update of jobs),
--- What was to go on later ends here when somebody asked to cancel it meanwhile.
-f as materialized (
-  select i.*, c.*, final or cancel as over, now() - ended_ago_s * interval '1 s' as ended,
-    now() + delay_s * interval '1 s' as later, cancel and not final as stopped
-  from i join c on c.id = i.job),
-g as materialized (
-  select *, case when over then ended end as over_at,
-    case when stopped then 'cancelled' else job_status end as job_to,
-    case when stopped then 'cancelled' else task_status end as task_to from f),
-j as (
-  update jobs set status = g.job_to, worker_id = null, lease_expires_at = null, completed_at = g.over_at,
-    available_at = case when g.over then available_at else g.later end,
-    blocked_by = case when not g.over then g.blocked_by end, output = g.output, error = g.error,
-    uncounted = jobs.uncounted + g.uncounted, interruptions = jobs.interruptions + g.interruptions,
-    checkpoint = coalesce(g.checkpoint, jobs.checkpoint), progress = coalesce(g.progress, jobs.progress)
-  from g where jobs.id = g.job),
-x as (
-  update executions e set status = execution_status, output = g.output, error = g.error, progress = g.progress,
-    completed_at = ended, duration_ms = g.duration_ms, started_at = ended - g.duration_ms * interval '1 ms',
-    action_version = g.action_version, log_lines_dropped = dropped, steps_reused = g.steps_reused,
-    interrupted = execution_status = 'lost'
-  from g where e.id = g.execution and e.status = 'running'),
-t as (
-  update tasks t set status = task_to, output = g.output, error = g.error, completed_at = over_at,
-    check_at = later + interval '1 hour'
-  -- Not compared plainly: the planner would take the index on statuses, which is full of dead entries.
-  from g where t.id = g.task_id and t.status || '' = any(%(task_from)s)),
-r as materialized (
-  select g.*, created_by_type as by_type, created_by_id as by_id, correlation_id
-  from g join tasks on tasks.id = task_id),
-{extras}v as (
-  insert into events (id, type, organization_id, actor_type, actor_id, task_id, job_id, execution_id, data,
-    correlation_id, causation_id)
-  select devos_new_id(), s.noun || s.status, org, by_type, by_id, task_id,
-    case when s.noun <> 'task.' then job end, execution,
-    case when error is null then '{}' else jsonb_build_object('code', error -> 'code', 'message', error -> 'message')
-    end, correlation_id, execution
-  from r cross join lateral (values ('execution.', execution_status), ('job.', job_to), ('task.', task_to),
-    ('job.', case when fingerprint is not null then 'dead_lettered' end)) as s(noun, status)
-  where s.status is not null)
-select execution from g
-"""
+    as l(execution uuid, level text, message text, metadata jsonb, ago_s float8))"""
+_ENDED = """select devos_new_id(), noun || status, org, by_type, by_id, task_id,
+    case when noun <> 'task.' then job end, execution, case when {error} is null then '{}'
+      else jsonb_build_object('code', {error} -> 'code', 'message', {error} -> 'message') end, correlation_id, execution
+  from r cross join lateral (values ('execution.', {execution_status}), ('job.', job_to),
+    ('task.', case when moved then task_to end),
+    ('job.', case when {fingerprint} is not null then 'dead_lettered' end)) as v(noun, status)
+  where v.status is not null"""
+# Asked only when some were refused.
+_REFUSED = """select case when (select count(*) from g) < (select count(*) from i) then
+    (select string_agg(execution::text, ' ') from i where execution <> all(select execution from g)) end as refused"""
 
-_PLAIN, _FULL = (sql.statement(_FINISH.replace("{extras}", extras)) for extras in ("", _EXTRAS))
+
+class _Kind(NamedTuple):
+    """Which statement a group needs."""
+
+    successes: bool
+    extras: bool
+
+
+@cache
+def _statement(kind: _Kind, then: Literal["nothing", "claim one", "claim several"]) -> sql.Prepared:
+    """The statement of a finish, and of what it claims in the same stroke."""
+    ended = _filled(_FINISH.replace("{extras}", _EXTRAS if kind.extras else ""), kind)
+    happened = f"{events.INSERT} {_filled(_ENDED, kind)}"
+    if then == "nothing":
+        return sql.prepared(f"with {ended}, v as ({happened}) {_REFUSED}")
+    claiming = claim.ctes(several=then == "claim several")
+    rows = f"select refused, {claim.COLUMNS} from ({_REFUSED}) as f left join s on true {claim.ORDER}"
+    return sql.prepared(f"with {ended}, {claiming}, v as ({happened} union all {claim.STARTED}) {rows}")
+
+
+def _filled(text: str, kind: _Kind) -> str:
+    """The text with what is said of a row in the place of its names."""
+    text = text.replace("{open}", _OPEN.replace("{states}", ", ".join(f"'{status}'" for status in _TASK_FROM)))
+    more, carried = "", ""
+    if not kind.successes:
+        more = "".join(f", said_{name} {type}" for name, (type, _) in _SAID.items())
+        carried = "".join(f"said_{name}, " for name in _SAID)
+    text = text.replace("{more}", more).replace("{all}", carried)
+    for name, (_, known) in _SAID.items():
+        text = text.replace(f"{{{name}}}", known if kind.successes else f"said_{name}")
+    return text
 
 
 @dataclass(slots=True)
@@ -136,19 +181,19 @@ def finish(group: Sequence[Finished]) -> set[UUID]:
 def finish_and_claim(
     group: Sequence[Finished], queue: str, worker_id: UUID, limit: int, light: Sequence[str] = ()
 ) -> list[Claimed]:
-    """`finish` a group and `claim` the next jobs: one round trip, one commit. An empty group is a plain claim."""
+    """`finish` a group and `claim` the next jobs: one statement, one commit. An empty group is a plain claim."""
     if not group:
         return claim.claim(queue, worker_id, limit, light)
     settled = _settle(group)
+    kind, parameters = _parameters(settled)
+    parameters |= claim.parameters(queue, worker_id, limit, light)
     try:
-        ended, started = sql.run_together(
-            [_statement(settled), claim.statement(queue, worker_id, limit, light, alone=False)], sql.RUNTIME
-        )
+        rows = sql.run_prepared(_statement(kind, "claim several" if limit > 1 else "claim one"), parameters)
     except DataError:
         _one_by_one(group)
         return claim.claim(queue, worker_id, limit, light)
-    _after_commit(settled, ended)
-    return claim.claimed(started)
+    _after_commit(settled, rows[0][0])
+    return claim.claimed([row for row in rows if row[1] is not None])
 
 
 def _one_by_one(group: Sequence[Finished]) -> set[UUID]:
@@ -166,48 +211,61 @@ def _one_by_one(group: Sequence[Finished]) -> set[UUID]:
 
 def _write(group: Sequence[Finished]) -> set[UUID]:
     settled = _settle(group)
-    return _after_commit(settled, sql.run(*_statement(settled), sql.RUNTIME))
+    kind, parameters = _parameters(settled)
+    [(refused,)] = sql.run_prepared(_statement(kind, "nothing"), parameters)
+    return _after_commit(settled, refused)
 
 
 def _settle(group: Sequence[Finished]) -> list[tuple[Finished, Settlement]]:
     faultpoints.reach("finish.before_commit")
-    return [(one, settle(one.outcome, one.attempt, settings.DEVOS.max_interruptions)) for one in group]
+    # Rows are locked in the order of the ids, as everywhere.
+    in_order = sorted(group, key=lambda one: one.attempt.job_id)
+    return [(one, settle(one.outcome, one.attempt, settings.DEVOS.max_interruptions)) for one in in_order]
 
 
-def _statement(settled: Sequence[tuple[Finished, Settlement]]) -> tuple[str, dict[str, Any]]:
+def _parameters(settled: Sequence[tuple[Finished, Settlement]]) -> tuple[_Kind, dict[str, Any]]:
+    """Which statement is needed, and what it takes."""
     now = time.monotonic()
+    successes = all(change.job is JobStatus.COMPLETED for _, change in settled)
+    row = _success if successes else _row
+    rows = sql.document([row(one, change, now) for one, change in settled])
     logs = [line for one, _ in settled for line in _logs(one, now)]
-    parameters = {"rows": sql.document([_row(one, change, now) for one, change in settled]), "task_from": _TASK_FROM}
     if logs or any(change.note or change.fingerprint for _, change in settled):
-        return _FULL, {**parameters, "logs": sql.document(logs)}
-    return _PLAIN, parameters
+        return _Kind(successes, extras=True), {"rows": rows, "logs": sql.document(logs)}
+    return _Kind(successes, extras=False), {"rows": rows}
 
 
-def _row(one: Finished, change: Settlement, now: float) -> dict[str, Any]:
+def _success(one: Finished, change: Settlement, now: float) -> dict[str, Any]:
     return {
         "job": one.attempt.job_id,
         "execution": one.attempt.execution_id,
         "attempt": one.attempt.attempt,
         "worker": one.worker_id,
-        "job_status": change.job,
-        "execution_status": change.execution,
-        "task_status": change.task,
-        "final": change.job in JOB_FINAL,
         "output": change.output,
-        "error": change.error,
-        "delay_s": change.delay_s,
-        "blocked_by": change.blocked_by,
-        "uncounted": change.uncounted,
-        "interruptions": change.interruptions,
-        "checkpoint": change.checkpoint,
-        "fingerprint": change.fingerprint,
-        "note": change.note,
         "ended_ago_s": now - one.ended_at,
         "duration_ms": one.duration_ms,
         "progress": one.progress,
         "action_version": one.action_version,
         "dropped": one.log_lines_dropped,
         "steps_reused": one.steps_reused,
+    }
+
+
+def _row(one: Finished, change: Settlement, now: float) -> dict[str, Any]:
+    return {
+        **_success(one, change, now),
+        "said_job_status": change.job,
+        "said_execution_status": change.execution,
+        "said_task_status": change.task,
+        "said_final": change.job in JOB_FINAL,
+        "said_error": change.error,
+        "said_delay_s": change.delay_s,
+        "said_blocked_by": change.blocked_by,
+        "said_uncounted": change.uncounted,
+        "said_interruptions": change.interruptions,
+        "said_checkpoint": change.checkpoint,
+        "said_fingerprint": change.fingerprint,
+        "said_note": change.note,
     }
 
 
@@ -226,14 +284,12 @@ def log_row(execution_id: UUID, line: dict[str, Any], now: float) -> dict[str, A
     }
 
 
-def _after_commit(settled: Sequence[tuple[Finished, Settlement]], rows: list[tuple[Any, ...]]) -> set[UUID]:
+def _after_commit(settled: Sequence[tuple[Finished, Settlement]], refused: str | None) -> set[UUID]:
     faultpoints.reach("finish.after_commit")
-    accepted = {execution for (execution,) in rows}
-    for one, _ in settled:
-        if one.attempt.execution_id not in accepted:
-            log.warning(
-                "execution.refused", execution=str(one.attempt.execution_id), outcome=type(one.outcome).__name__
-            )
+    accepted = {one.attempt.execution_id for one, _ in settled}
+    if refused:
+        accepted -= {UUID(execution) for execution in refused.split()}
+        log.warning("execution.refused", executions=refused)
     if any(change.job is JobStatus.RETRYING and change.delay_s <= 0 for _, change in settled):
         ready_due()
     for one, change in settled:

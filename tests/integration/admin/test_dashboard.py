@@ -12,6 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from tasks_app.domain.states import EXECUTION_STOPPED
 from tasks_app.models import DeadLetterJob, Execution, Job, Organization, Queue
 from tasks_app.queries import dashboard
 from tests.api.rows import make_execution, make_task, make_worker
@@ -37,7 +38,7 @@ def ended(organization: Organization, status: str, minutes_ago: float, code: str
         completed_at=at,
         duration_ms=ms,
         correlation_id="c",
-        error={"code": code, "message": "m"} if status == "failed" else None,
+        error={"code": code, "message": "m"} if status in EXECUTION_STOPPED else None,
     )
 
 
