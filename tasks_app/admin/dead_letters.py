@@ -12,8 +12,8 @@ from unfold.decorators import display as column
 from tasks_app.admin import history
 from tasks_app.admin.base import RuntimeAdmin, Tab
 from tasks_app.admin.filters import ActionFilter, CreatedFilter, DeadLetterStatusFilter, OrganizationFilter
+from tasks_app.domain.states import DeadLetterStatus
 from tasks_app.models import DeadLetterJob, Execution
-from tasks_app.models.dead_letter import DEAD_LETTER_STATES
 from tasks_app.templatetags import desk as display
 
 
@@ -26,7 +26,7 @@ class DeadLetterAdmin(RuntimeAdmin):
     list_select_related = ("organization",)
     search_fields = ("id", "action_id")
     search_help_text = "Id, fingerprint, or part of the action"
-    indexed_statuses = frozenset(DEAD_LETTER_STATES)
+    indexed_statuses = frozenset(DeadLetterStatus)
     summary_template = "admin/desk/dead_letter_summary.html"
     tabs = (
         Tab("error", "Error"),

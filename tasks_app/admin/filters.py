@@ -15,9 +15,8 @@ from tasks_app.actions import registry
 from tasks_app.admin.principal import desk_of
 from tasks_app.domain import ids
 from tasks_app.domain.errors import NotFound
-from tasks_app.domain.states import ExecutionStatus, JobStatus, TaskStatus
+from tasks_app.domain.states import DeadLetterStatus, ExecutionStatus, JobStatus, TaskStatus
 from tasks_app.models import Project, Queue
-from tasks_app.models.dead_letter import DEAD_LETTER_STATES
 from tasks_app.queries.dashboard import first_id_at
 from tasks_app.queries.fields import status_is_one_of
 
@@ -83,11 +82,8 @@ class ExecutionStatusFilter(_Status):
     statuses = ExecutionStatus
 
 
-class DeadLetterStatusFilter(_Choice):
-    title = parameter_name = field = "status"
-
-    def lookups(self, request: HttpRequest, model_admin: object) -> Choices:
-        return [(s, s.capitalize()) for s in DEAD_LETTER_STATES]
+class DeadLetterStatusFilter(_Status):
+    statuses = DeadLetterStatus
 
 
 class TypeFilter(_Choice):
