@@ -30,7 +30,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3_600}
 
 def rows_per_s(rate: str) -> float:
     """``"30/m"`` -> 0.5. Raises ValueError for anything that is not `RATE_PATTERN`."""
-    if not re.match(RATE_PATTERN, rate):
+    if not re.fullmatch(RATE_PATTERN, rate):
         raise ValueError(f"{rate!r} is no rate; write it like 5/s or 30/m")
     count, unit = rate.split("/")
     return int(count) / _SECONDS[unit]

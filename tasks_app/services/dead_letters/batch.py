@@ -32,8 +32,8 @@ _WORK: dict[DeadLetterVerb, Work] = {
 }
 
 
-def matching(principal: Principal, spec: BulkSpec, asked_at: datetime) -> QuerySet[DeadLetterJob]:
-    """The open letters that are meant. None given up after ``asked_at``: those are what a retry made anew."""
+def matching(principal: Principal, spec: BulkSpec, asked_at: datetime | None = None) -> QuerySet[DeadLetterJob]:
+    """The open letters that are meant. None given up since ``asked_at``: those are what a retry made anew."""
     if spec.ids is not None:
         chosen = [ids.from_text("dead_letter", one) for one in spec.ids]
         mine = DeadLetterJob.objects.filter(id__in=chosen, organization_id=principal.organization_id)

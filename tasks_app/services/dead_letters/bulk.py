@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tasks_app.domain import clock
 from tasks_app.domain.principal import Principal
 from tasks_app.queries.paging import Count
 from tasks_app.services.dead_letters.batch import matching
@@ -18,7 +17,7 @@ COUNT_MAX = 1_000_000
 def bulk(principal: Principal, spec: BulkSpec, idempotency_key: str | None = None) -> Submitted:
     """Submit the task that decides about what ``spec`` means. Raises `PermissionDenied`, `NotFound`, what submit raises."""
     permit(principal, spec.verb)
-    matching(principal, spec, clock.now())
+    matching(principal, spec)
     value = spec.model_dump(mode="json", exclude_unset=True)
     wanted = TaskSpec(type=ACTION, input=value, name=f"Dead letters: {spec.verb} in bulk")
     return submit(principal, wanted, idempotency_key=idempotency_key)
@@ -27,5 +26,5 @@ def bulk(principal: Principal, spec: BulkSpec, idempotency_key: str | None = Non
 def preview(principal: Principal, spec: BulkSpec) -> Count:
     """How many letters a bulk asked for now would decide about."""
     permit(principal, spec.verb)
-    found = matching(principal, spec, clock.now()).order_by()[: COUNT_MAX + 1].count()
+    found = matching(principal, spec).order_by()[: COUNT_MAX + 1].count()
     return Count(min(found, COUNT_MAX), exact=found <= COUNT_MAX)

@@ -4,8 +4,12 @@ import threading
 
 import pytest
 from django.db import connections
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from tasks_app.domain import ids
+from tasks_app.domain.dead_letters import TARGET, DeadLetterVerb
 from tasks_app.domain.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from tasks_app.domain.masking import MASK
 from tasks_app.domain.principal import Actor, Principal
@@ -222,8 +226,6 @@ def test_a_selection_says_why_it_was_refused(principal, drain):
     first, second = open_letters(principal, drain, 2)
     dead_letters.discard(principal, first.id, "by hand")
     unknown = Task.objects.first().id
-    from tasks_app.domain import ids
-
     chosen = [first.public_id, second.public_id, ids.to_text("dead_letter", unknown)]
     task_id = bulk(principal, verb="replay", ids=chosen).task_id
     drain()
@@ -304,3 +306,55 @@ def test_the_list_and_the_bulk_mean_the_same(principal, drain):
         assert {row.id for row in listed} == expected, criteria
         counted = dead_letters.preview(principal, BulkSpec(verb="retry", filter=criteria))
         assert (counted.value, counted.exact) == (len(expected), True)
+
+
+# -- whatever happens, in whatever order
+
+DECISIONS = {
+    "retry": dead_letters.retry,
+    "replay": dead_letters.replay,
+    "discard": dead_letters.discard,
+    "cancel": dead_letters.cancel,
+}
+STEPS = st.lists(st.sampled_from([*DECISIONS, "task retry", "task replay", "work"]), min_size=1, max_size=8)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=STEPS)
+def test_whatever_is_decided_the_letters_tell_one_story(principal, drain, steps):
+    """The newest letter of a job against a model of it: open, or closed for ever by the verb that came first."""
+    made = submit(principal, failing())
+    drain()
+    closed, expected = 0, "open"
+    for step in steps:
+        letter = DeadLetterJob.objects.filter(job_id=made.job_id).order_by("-id").first()
+        task_failed = Task.objects.get(id=made.task_id).status == "failed"
+        if step == "work":
+            drain()
+            if not task_failed:
+                closed, expected = closed + 1, "open"
+        elif step == "task retry":
+            if task_failed:
+                tasks.retry(principal, made.task_id)
+                expected = "retried" if expected == "open" else expected
+            else:
+                with pytest.raises(Conflict):
+                    tasks.retry(principal, made.task_id)
+        elif step == "task replay":
+            tasks.replay(principal, made.task_id)
+            expected = "replayed" if expected == "open" else expected
+        elif expected == "open":
+            expected = DECISIONS[step](principal, letter.id, reason="model").status
+            assert expected == TARGET[DeadLetterVerb(step)]
+        else:
+            with pytest.raises(Conflict):
+                DECISIONS[step](principal, letter.id, reason="model")
+        letters = list(DeadLetterJob.objects.filter(job_id=made.job_id).order_by("id"))
+        assert len(letters) == closed + 1
+        assert letters[-1].status == expected
+        assert all(one.status != "open" for one in letters[:-1])
+        for one in letters:
+            assert (one.status == "open") == (one.decided_at is None) == (one.decided_by == "")
+            decisions = AuditEntry.objects.filter(object_id=one.public_id).count()
+            assert decisions == (0 if one.status == "open" else 1)
+    drain()
