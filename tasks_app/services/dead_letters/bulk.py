@@ -14,13 +14,16 @@ ACTION = "core.dead_letters.apply"
 COUNT_MAX = 1_000_000
 
 
-def bulk(principal: Principal, spec: BulkSpec, idempotency_key: str | None = None) -> Submitted:
-    """Submit the task that decides about what ``spec`` means. Raises `PermissionDenied`, `NotFound`, what submit raises."""
+def bulk(principal: Principal, spec: BulkSpec, idempotency_key: str | None = None) -> tuple[TaskSpec, Submitted]:
+    """Submit the task that decides about what ``spec`` means; returns what was asked of submit, and its answer.
+
+    Raises `PermissionDenied`, `NotFound`, and what submit raises.
+    """
     permit(principal, spec.verb)
     matching(principal, spec)
     value = spec.model_dump(mode="json", exclude_unset=True)
     wanted = TaskSpec(type=ACTION, input=value, name=f"Dead letters: {spec.verb} in bulk")
-    return submit(principal, wanted, idempotency_key=idempotency_key)
+    return wanted, submit(principal, wanted, idempotency_key=idempotency_key)
 
 
 def preview(principal: Principal, spec: BulkSpec) -> Count:

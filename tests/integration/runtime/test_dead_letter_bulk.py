@@ -48,7 +48,7 @@ def seed(principal, count, *, queue="low", input=SUCCEEDS, groups=1):
 
 
 def submit(principal, **given):
-    return dead_letters.bulk(principal, BulkSpec.model_validate(given)).task_id
+    return dead_letters.bulk(principal, BulkSpec.model_validate(given))[1].task_id
 
 
 def open_ids():
@@ -108,7 +108,7 @@ def test_a_bulk_of_ten_thousand_is_stopped_half_way_and_the_rest_is_untouched(pr
 def test_a_batch_costs_the_same_few_statements_for_one_and_for_a_hundred(principal, django_assert_max_num_queries):
     seed(principal, 201)
     spec = BulkSpec(verb="retry", filter={})
-    task_id = dead_letters.bulk(principal, spec).task_id
+    task_id = dead_letters.bulk(principal, spec)[1].task_id
     every = sorted(open_ids())
     with django_assert_max_num_queries(22):
         batch.apply(principal, task_id, every[:1], spec)
@@ -121,7 +121,7 @@ def test_a_batch_costs_the_same_few_statements_for_one_and_for_a_hundred(princip
 def test_a_bulk_goes_on_after_its_worker_was_killed(principal, loop):
     seed(principal, 30)
     spec = BulkSpec(verb="retry", filter={})
-    task_id = dead_letters.bulk(principal, spec).task_id
+    task_id = dead_letters.bulk(principal, spec)[1].task_id
     # What a killed worker leaves: a claimed job, and a batch that is committed.
     claim("default", loop.worker_id, 1)
     first = batch.following(principal, spec, Task.objects.get(id=task_id).created_at, None, 10)
@@ -140,7 +140,7 @@ def test_a_result_is_written_with_the_decision_or_not_at_all(principal):
 
     seed(principal, 2)
     spec = BulkSpec(verb="retry", filter={})
-    task_id = dead_letters.bulk(principal, spec).task_id
+    task_id = dead_letters.bulk(principal, spec)[1].task_id
     one, other = sorted(open_ids())
     DeadLetterResult.objects.create(task_id=task_id, dead_letter_id=other, outcome="done")
     with pytest.raises(IntegrityError):
@@ -226,7 +226,7 @@ def test_f49_two_bulks_and_single_decisions_over_the_same_letters(principal):
     seed(principal, 120)
     every = sorted(open_ids())
     specs = [BulkSpec(verb=verb, filter={}, reason="at once") for verb in ("retry", "cancel", "replay", "discard")]
-    tasks = [dead_letters.bulk(principal, spec).task_id for spec in specs]
+    tasks = [dead_letters.bulk(principal, spec)[1].task_id for spec in specs]
     start, errors = threading.Barrier(4), []
 
     def run(spec, task_id, order):

@@ -203,7 +203,7 @@ def open_letters(principal, drain, count, **more):
 
 
 def bulk(principal, **given):
-    return dead_letters.bulk(principal, BulkSpec.model_validate(given))
+    return dead_letters.bulk(principal, BulkSpec.model_validate(given))[1]
 
 
 def test_a_bulk_decides_about_what_matches_and_says_what_it_did(principal, drain):
@@ -211,7 +211,7 @@ def test_a_bulk_decides_about_what_matches_and_says_what_it_did(principal, drain
     dead_letters.discard(principal, letters[0].id, "by hand")
     spec = BulkSpec(verb="retry", filter={"code": "BROKEN"}, reason="all again")
     assert dead_letters.preview(principal, spec).value == 4
-    task_id = dead_letters.bulk(principal, spec).task_id
+    task_id = dead_letters.bulk(principal, spec)[1].task_id
     drain()
     task = Task.objects.get(id=task_id)
     assert (task.status, task.output) == ("completed", {"done": 4, "refused": 0})
