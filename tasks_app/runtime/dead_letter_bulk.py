@@ -91,7 +91,9 @@ class _Bulk:
             self._tell(so_far, phase)
             count = so_far.done + so_far.refused
             limit = most if until is None else min(most, until - count)
-            following = batch.following(self.principal(), self.spec, self.asked_at, so_far.last, limit) if limit > 0 else []
+            following = (
+                batch.following(self.principal(), self.spec, self.asked_at, so_far.last, limit) if limit > 0 else []
+            )
             if not following:
                 return so_far
             began = time.monotonic()

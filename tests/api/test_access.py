@@ -118,7 +118,9 @@ def test_filters_cannot_look_into_others(stranger: Api, world: World) -> None:
 def test_lists_show_only_ones_own(stranger: Api, world: World) -> None:
     for path in ("tasks", "jobs", "executions", "events", "projects", "audit", "dead-letters"):
         shown = [row["id"] for row in stranger.get(path).json()["results"]]
-        assert not any(getattr(world, name).public_id in shown for name in ("task", "job", "execution", "project", "letter"))
+        assert not any(
+            getattr(world, name).public_id in shown for name in ("task", "job", "execution", "project", "letter")
+        )
     assert stranger.get("dead-letters/groups").json()["results"] == []
     assert len(stranger.get("keys").json()["results"]) == 1
     assert stranger.get("queues/default").json()["depth"] == 0

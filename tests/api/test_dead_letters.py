@@ -170,9 +170,7 @@ def test_results_are_listed_in_the_order_of_the_bulk(viewer: Api, organization: 
     refused(viewer.get(path, outcome="lost"), 400)
 
 
-def test_lists_take_few_statements(
-    viewer: Api, organization: Organization, django_assert_max_num_queries: Any
-) -> None:
+def test_lists_take_few_statements(viewer: Api, organization: Organization, django_assert_max_num_queries: Any) -> None:
     for number in range(30):
         make_letter(make_task(organization, status="failed"), fingerprint=f"{number:064x}")
     for path in ("dead-letters", "dead-letters?status=open&action=core.*", "dead-letters/groups"):

@@ -90,9 +90,7 @@ def _locked(principal: Principal, letter_ids: Sequence[UUID]) -> list[Case]:
     for job in jobs.values():
         of_task.setdefault(job.task_id, []).append(job)
     letters = mine.select_for_update(of=("self",)).order_by("id")
-    return [
-        Case(letter, job := jobs[letter.job_id], tasks[job.task_id], of_task[job.task_id]) for letter in letters
-    ]
+    return [Case(letter, job := jobs[letter.job_id], tasks[job.task_id], of_task[job.task_id]) for letter in letters]
 
 
 def _who(letter: DeadLetterJob) -> str:

@@ -33,18 +33,24 @@ def _storable(text: str) -> str:
 class BulkSpec(ActionInput):
     """Decide about many dead letters: a selection, or all open ones that match a filter."""
 
-    verb: DeadLetterVerb = Field(description="What to do with each.")
+    verb: DeadLetterVerb = Field(description="What to do with each: retry, replay, discard or cancel.")
     ids: list[Annotated[str, AfterValidator(_dead_letter)]] | None = Field(
         None, min_length=1, max_length=SELECTION_MAX, description="These; or give `filter`."
     )
     filter: DeadLetterCriteria | None = Field(
-        None, description="All open ones that match, given up before the bulk was asked for. `{}` means every one."
+        None,
+        description="All open ones that match (fields as for `GET /api/dead-letters`) and were given up before the bulk "
+        "was asked for. `{}` means every one.",
     )
     reason: Annotated[str, AfterValidator(_storable)] = Field(
         "", max_length=500, description="Why; it is kept with each letter and in the audit. Needed to discard."
     )
     canary: int | None = Field(
-        None, ge=1, le=SELECTION_MAX, strict=True, description="First so many, the oldest; the rest when these went well."
+        None,
+        ge=1,
+        le=SELECTION_MAX,
+        strict=True,
+        description="First so many, the oldest; the rest when these went well.",
     )
     canary_wait_s: float = Field(
         600, ge=1, le=3_600, description="How long the canary may take, seconds; if it takes longer, the bulk stops."

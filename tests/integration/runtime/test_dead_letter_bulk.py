@@ -93,7 +93,9 @@ def test_a_bulk_of_ten_thousand_is_stopped_half_way_and_the_rest_is_untouched(pr
     loop.turn("default")
     stopper.join()
     task = Task.objects.get(id=task_id)
-    done = set(DeadLetterResult.objects.filter(task_id=task_id, outcome="done").values_list("dead_letter_id", flat=True))
+    done = set(
+        DeadLetterResult.objects.filter(task_id=task_id, outcome="done").values_list("dead_letter_id", flat=True)
+    )
     assert task.status == "cancelled"
     assert 2_000 <= len(done) < 10_000
     progress = Job.objects.get(task_id=task_id).progress

@@ -243,7 +243,9 @@ def test_bulks_that_run_nothing(principal, drain, verb):
     open_letters(principal, drain, 3)
     bulk(principal, verb=verb, filter={"action": "core.*"}, reason="over")
     drain()
-    assert set(DeadLetterJob.objects.values_list("status", "reason")) == {(f"{verb}{'l' * (verb == 'cancel')}ed", "over")}
+    assert set(DeadLetterJob.objects.values_list("status", "reason")) == {
+        (f"{verb}{'l' * (verb == 'cancel')}ed", "over")
+    }
 
 
 @pytest.mark.parametrize(
