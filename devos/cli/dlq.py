@@ -78,9 +78,13 @@ def list_letters(
 
 
 @app.command("groups", cls=DevosCommand)
-def groups(ctx: typer.Context, status: lists.StatusOption = None, action: ActionOption = None) -> None:
+def groups(
+    ctx: typer.Context,
+    status: Annotated[str | None, typer.Option("--status", help="Of the letters that are counted.")] = None,
+    action: ActionOption = None,
+) -> None:
     """Dead letters by their cause, the largest group first. Open ones, unless --status says otherwise."""
-    found = client(ctx).items("dead-letters", "groups", status=(status or [None])[0], action=action)
+    found = client(ctx).items("dead-letters", "groups", status=status, action=action)
     rows = sorted(found, key=lambda row: (-row["count"], row["fingerprint"]))
     if wants_json(ctx):
         output.print_json(rows)
@@ -143,7 +147,7 @@ def replay(
     input_file: sub.InputFileOption = None,
     reason: ReasonOption = "",
 ) -> None:
-    """Make a new task of the job's work. --input changes single fields, --input-json or --input-file the whole input."""
+    """Make a new task of the job's work. --input changes single fields, --input-json or --input-file all of it."""
     api = client(ctx)
     body: dict[str, Any] = {"reason": reason}
     if input or input_json is not None or input_file is not None:
@@ -202,8 +206,8 @@ def bulk(
     chosen = {name: value for name, value in filters.items() if value is not None}
     if bool(letters) + bool(chosen) + every != 1:
         raise CliError("Say which dead letters: name some, or give a filter like --code, or --every.")
-    options = {"reason": reason or None, "canary": canary, "rate": rate, "stop_after": stop_after}
-    body = {"verb": verb, **({"ids": letters} if letters else {"filter": chosen})}
+    options: dict[str, Any] = {"reason": reason or None, "canary": canary, "rate": rate, "stop_after": stop_after}
+    body: dict[str, Any] = {"verb": verb, **({"ids": letters} if letters else {"filter": chosen})}
     body |= {name: value for name, value in options.items() if value is not None}
     api = client(ctx)
     if dry_run:

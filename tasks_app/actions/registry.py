@@ -14,7 +14,6 @@ from tasks_app.actions.definition import ActionDefinition
 from tasks_app.actions.plugin import ENTRY_POINT_GROUP, Plugin
 from tasks_app.domain.errors import DevosError
 
-
 # By name: the actions are above this room.
 _BUILT_IN = EntryPoint(name="platform", value="tasks_app.runtime.built_in:plugin", group=ENTRY_POINT_GROUP)
 

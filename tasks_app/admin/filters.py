@@ -132,6 +132,22 @@ class CorrelationFilter(TextFilter):
         return queryset.filter(correlation_id=value) if value else queryset
 
 
+class CodeFilter(TextFilter):
+    title = parameter_name = "code"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
+        value = (self.value() or "").strip()
+        return queryset.filter(code=value) if value else queryset
+
+
+class FingerprintFilter(TextFilter):
+    title = parameter_name = "fingerprint"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
+        value = (self.value() or "").strip()
+        return queryset.filter(fingerprint=value) if value else queryset
+
+
 class QueueFilter(_Choice):
     title = parameter_name = "queue"
     field = "queue_id"
@@ -178,7 +194,7 @@ class PriorityFilter(DropdownFilter):
         return queryset.filter(chosen) if chosen else queryset
 
 
-def _moment(text: str | None) -> datetime | None:
+def moment_of(text: str | None) -> datetime | None:
     """A day or an instant as an aware datetime (UTC); None for anything else."""
     try:
         parsed = parse_datetime(text or "") or None
@@ -194,8 +210,8 @@ class CreatedFilter(RangeDateFilter):
     """Days from and to (both included), answered from the id alone: ids are in the order of creation."""
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
-        start = _moment(self.used_parameters.get(f"{self.parameter_name}_from"))
-        end = _moment(self.used_parameters.get(f"{self.parameter_name}_to"))
+        start = moment_of(self.used_parameters.get(f"{self.parameter_name}_from"))
+        end = moment_of(self.used_parameters.get(f"{self.parameter_name}_to"))
         if start and start.year > 1970:
             queryset = queryset.filter(pk__gte=first_id_at(start))
         if end and 1970 < end.year < 9000:

@@ -38,8 +38,12 @@ class ReplayForm(ReasonForm):
     )
     field_order = ("input", "reason")
 
-    def __init__(self, *args: Any, row: Task | None = None, **kwargs: Any) -> None:
-        self.shown, self.cut = display.pretty(row.input if row else {})
+    def stored(self, row: Any) -> Any:
+        """The input as it is now."""
+        return row.input
+
+    def __init__(self, *args: Any, row: Any = None, **kwargs: Any) -> None:
+        self.shown, self.cut = display.pretty(self.stored(row) if row else {})
         super().__init__(*args, row=row, initial={"input": "" if self.cut else self.shown}, **kwargs)
         if self.cut:
             self.fields["input"].required = False

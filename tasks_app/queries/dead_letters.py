@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from django.db.models import F, Q, QuerySet
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from tasks_app.domain import ids
+from tasks_app.domain import ids, jsonsafe
 from tasks_app.domain.errors import InvalidInput, NotFound
 from tasks_app.domain.principal import Principal
 from tasks_app.domain.states import DeadLetterStatus
@@ -40,6 +40,14 @@ class DeadLetterCriteria(BaseModel):
     job: ShortText | None = Field(None, description="Of this job.")
     created_after: Instant | None = Field(None, description="Given up at this instant or later.")
     created_before: Instant | None = Field(None, description="Given up before this instant.")
+
+    @field_validator("action", "code", "task", "job")
+    @classmethod
+    def _storable(cls, text: str | None) -> str | None:
+        # A query string is checked at the door; the filter of a bulk comes as JSON.
+        if text is not None and (problem := jsonsafe.text_problem(text)):
+            raise ValueError(problem)
+        return text
 
     def narrow(self, principal: Principal) -> QuerySet[DeadLetterJob]:
         principal.require("dead_letters.read")

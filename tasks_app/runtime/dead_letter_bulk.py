@@ -25,8 +25,7 @@ from tasks_app.queries.dead_letter_results import SoFar
 from tasks_app.runtime.context import Context
 from tasks_app.services import principals
 from tasks_app.services.dead_letters import batch
-from tasks_app.services.dead_letters.bulk import ACTION
-from tasks_app.services.dead_letters.spec import BulkSpec
+from tasks_app.services.dead_letters.spec import ACTION, BulkSpec
 
 BATCH_MAX = 100
 _LOOK_EVERY_S = 0.2
@@ -43,8 +42,8 @@ class BulkReport(ActionOutput):
 @action(
     ACTION,
     title="Decide about many dead letters",
-    description="Retries, replays, discards or cancels dead letters: a selection, or all open ones that match a filter. "
-    "Goes through them oldest first; can be cancelled half way, which leaves the rest untouched.",
+    description="Retries, replays, discards or cancels dead letters: a selection, or all open ones that match a "
+    "filter. Goes through them oldest first; can be cancelled half way, which leaves the rest untouched.",
     permission="dead_letters.write",
     timeout_s=86_400,
     retry=RetryPolicy(max_attempts=3),

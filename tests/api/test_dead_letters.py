@@ -130,6 +130,7 @@ def test_a_bulk_is_counted_first_and_then_a_task(operator: Api, organization: Or
         ({}, "verb"),
         ({"verb": "retry"}, "body"),
         ({"verb": "retry", "filter": {"codes": "X"}}, "filter.codes"),
+        ({"verb": "retry", "filter": {"code": "a\u0000"}}, "filter.code"),
         ({"verb": "retry", "filter": {"status": ["retried"]}}, "body"),
         ({"verb": "retry", "filter": {"created_after": 5}}, "filter.created_after"),
         ({"verb": "retry", "ids": ["nonsense"]}, "ids.0"),

@@ -22,7 +22,7 @@ from tasks_app.services.dead_letters.decide import Decided, Work, decide, permit
 from tasks_app.services.dead_letters.discard import work as discard_work
 from tasks_app.services.dead_letters.replay import work as replay_work
 from tasks_app.services.dead_letters.retry import work as retry_work
-from tasks_app.services.dead_letters.spec import BulkSpec
+from tasks_app.services.dead_letters.spec import ACTION, BulkSpec
 
 _WORK: dict[DeadLetterVerb, Work] = {
     DeadLetterVerb.RETRY: retry_work,
@@ -40,6 +40,9 @@ def matching(principal: Principal, spec: BulkSpec, asked_at: datetime | None = N
         return mine.filter(status=DeadLetterStatus.OPEN)
     given = spec.filter.model_dump(mode="json", exclude_unset=True) if spec.filter else {}
     every = DeadLetterFilter(**{**given, "status": [DeadLetterStatus.OPEN]}).queryset(principal)
+    if "action" not in given:
+        # Retrying whatever failed must not set a bulk going again that was stopped because it did harm.
+        every = every.exclude(action_id=ACTION)
     return every.filter(made_between(None, asked_at))
 
 

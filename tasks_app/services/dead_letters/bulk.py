@@ -6,11 +6,10 @@ from tasks_app.domain.principal import Principal
 from tasks_app.queries.paging import Count
 from tasks_app.services.dead_letters.batch import matching
 from tasks_app.services.dead_letters.decide import permit
-from tasks_app.services.dead_letters.spec import BulkSpec
+from tasks_app.services.dead_letters.spec import ACTION, BulkSpec
 from tasks_app.services.tasks.spec import Submitted, TaskSpec
 from tasks_app.services.tasks.submit import submit
 
-ACTION = "core.dead_letters.apply"
 COUNT_MAX = 1_000_000
 
 

@@ -33,7 +33,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Decided:
-    """What became of one letter: ``error`` says why it was refused; ``job_id`` is the job that runs now because of it."""
+    """What became of one letter: ``error`` says why it was refused; ``job_id`` is the job that runs now."""
 
     letter_id: UUID
     error: DevosError | None = None
@@ -52,7 +52,7 @@ def permit(principal: Principal, verb: DeadLetterVerb) -> None:
 
 
 def decide_one(principal: Principal, verb: DeadLetterVerb, letter_id: UUID, reason: str, work: Work) -> DeadLetterJob:
-    """Decide about one letter and return it. Raises `NotFound`, `PermissionDenied`, `Conflict`, and what the verb does."""
+    """Decide about one letter and return it. Raises `NotFound`, `PermissionDenied`, `Conflict`, what work raises."""
     permit(principal, verb)
 
     @transaction.atomic

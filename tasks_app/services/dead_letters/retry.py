@@ -15,7 +15,7 @@ from tasks_app.services.tasks.retry import failed_of, run_again
 
 
 def retry(principal: Principal, letter_id: UUID, reason: str = "") -> DeadLetterJob:
-    """Retry the task of a dead letter. Raises `NotFound`, `PermissionDenied`, `Conflict` when somebody decided already."""
+    """Retry the task of a dead letter. Raises `NotFound`, `PermissionDenied`, `Conflict` when it is decided already."""
     return decide_one(principal, DeadLetterVerb.RETRY, letter_id, reason, work)
 
 

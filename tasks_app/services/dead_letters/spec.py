@@ -13,6 +13,7 @@ from tasks_app.domain.errors import NotFound
 from tasks_app.domain.states import DeadLetterStatus
 from tasks_app.queries.dead_letters import DeadLetterCriteria
 
+ACTION = "core.dead_letters.apply"
 SELECTION_MAX = 1_000
 
 
@@ -39,8 +40,8 @@ class BulkSpec(ActionInput):
     )
     filter: DeadLetterCriteria | None = Field(
         None,
-        description="All open ones that match (fields as for `GET /api/dead-letters`) and were given up before the bulk "
-        "was asked for. `{}` means every one.",
+        description="All open ones that match (fields as for `GET /api/dead-letters`) and were given up before the "
+        "bulk was asked for. `{}` means every one. Bulks that failed are left out unless `action` names them.",
     )
     reason: Annotated[str, AfterValidator(_storable)] = Field(
         "", max_length=500, description="Why; it is kept with each letter and in the audit. Needed to discard."

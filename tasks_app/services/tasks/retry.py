@@ -69,7 +69,12 @@ def run_again(principal: Principal, work: Sequence[tuple[Task, Sequence[Job]]], 
     close_of_jobs(principal, work, DeadLetterStatus.RETRIED, reason)
     _record(principal, work, reason)
     ring_after_commit(job.queue_id for job in jobs)
-    transaction.on_commit(lambda: [bells().tell(str(task.id), "status") for task, _ in work])
+    transaction.on_commit(lambda: _tell(work))
+
+
+def _tell(work: Sequence[tuple[Task, Sequence[Job]]]) -> None:
+    for task, _ in work:
+        bells().tell(str(task.id), "status")
 
 
 def _record(principal: Principal, work: Sequence[tuple[Task, Sequence[Job]]], reason: str) -> None:
