@@ -169,6 +169,34 @@ def test_f76_a_replayed_secret_stays_a_secret(principal, drain):
         registry.unregister("leaky")
 
 
+def test_f58_a_payload_is_the_same_on_every_attempt_and_after_a_replay(principal, drain):
+    from tasks_app.actions import registry
+    from tasks_app.sdk import ActionError, ActionInput, Context, Plugin, action
+
+    class Payload(ActionInput):
+        value: dict
+
+    seen = []
+
+    @action("payload.refuse", permission="test.run")
+    def refuse(ctx: Context, input: Payload) -> None:
+        seen.append(input.value)
+        raise ActionError("REFUSED", "no", retryable=False)
+
+    registry.register(Plugin("payload", actions=[refuse]))
+    try:
+        value = {"text": "é\u2028", "big": 2**53 + 1, "float": 0.1, "at": "2026-12-01T08:30:00Z", "5": [None, {}, []]}
+        submit(principal, TaskSpec(type="payload.refuse", input={"value": value}))
+        drain()
+        dead_letters.retry(principal, DeadLetterJob.objects.get().id)
+        drain()
+        dead_letters.replay(principal, DeadLetterJob.objects.get(status="open").id)
+        drain()
+    finally:
+        registry.unregister("payload")
+    assert seen == [value] * 3
+
+
 # -- groups
 
 
@@ -282,6 +310,13 @@ def test_the_permission_is_asked_for_again_inside_the_task(principal, drain):
     drain()
     assert Task.objects.get(id=task_id).error["code"] == "PERMISSION_DENIED"
     assert DeadLetterJob.objects.filter(action_id="core.fail", status="open").count() == 2
+
+
+def test_every_letter_does_not_mean_bulks_that_were_stopped(principal, drain):
+    open_letters(principal, drain, 2)
+    DeadLetterJob.objects.filter(id=DeadLetterJob.objects.first().id).update(action_id="core.dead_letters.apply")
+    for filter, expected in (({}, 1), ({"code": "BROKEN"}, 1), ({"action": "core.dead_letters.apply"}, 1)):
+        assert dead_letters.preview(principal, BulkSpec(verb="retry", filter=filter)).value == expected
 
 
 def test_a_viewer_cannot_ask_for_a_bulk_or_its_preview(principal):
