@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from devos.cli import inputs, lists, output
+from devos.cli import lists, output
 from devos.cli import submission as sub
 from devos.cli.commands import DevosCommand, client, noun, wants_json
 from devos.cli.errors import CliError
@@ -149,18 +149,10 @@ def replay(
 ) -> None:
     """Make a new task of the job's work. --input changes single fields, --input-json or --input-file all of it."""
     api = client(ctx)
-    body: dict[str, Any] = {"reason": reason}
-    if input or input_json is not None or input_file is not None:
-        old = api.one("dead-letters", letter)
-        action = old["action_id"]
-        given = input_json is not None or input_file is not None
-        # A covered secret that is sent back means that secret.
-        base = (
-            sub.Wanted(action, [], input_json, input_file).input(api)
-            if given
-            else api.one("jobs", old["job_id"])["input"]
-        )
-        body["input"] = inputs.build(input, sub.schema_of(api, action), base, action) if input else base
+    old = api.one("dead-letters", letter)
+    wanted = sub.Wanted(old["action_id"], input or [], input_json, input_file)
+    changed = sub.edited(api, wanted, lambda: api.one("jobs", old["job_id"])["input"])
+    body = {"reason": reason} | ({} if changed is None else {"input": changed})
     _decided(ctx, letter, "replay", body)
 
 

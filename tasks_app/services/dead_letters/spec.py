@@ -7,11 +7,12 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 
 from tasks_app.actions.definition import ActionInput
-from tasks_app.domain import ids, jsonsafe
+from tasks_app.domain import ids
 from tasks_app.domain.dead_letters import RATE_PATTERN, RUNS_AGAIN, DeadLetterVerb
 from tasks_app.domain.errors import NotFound
 from tasks_app.domain.states import DeadLetterStatus
 from tasks_app.queries.dead_letters import DeadLetterCriteria
+from tasks_app.services.tasks.spec import Text
 
 ACTION = "core.dead_letters.apply"
 SELECTION_MAX = 1_000
@@ -22,12 +23,6 @@ def _dead_letter(text: str) -> str:
         ids.from_text("dead_letter", text)
     except NotFound:
         raise ValueError("is not the id of a dead letter") from None
-    return text
-
-
-def _storable(text: str) -> str:
-    if problem := jsonsafe.text_problem(text):
-        raise ValueError(problem)
     return text
 
 
@@ -43,7 +38,7 @@ class BulkSpec(ActionInput):
         description="All open ones that match (fields as for `GET /api/dead-letters`) and were given up before the "
         "bulk was asked for. `{}` means every one. Bulks that failed are left out unless `action` names them.",
     )
-    reason: Annotated[str, AfterValidator(_storable)] = Field(
+    reason: Text = Field(
         "", max_length=500, description="Why; it is kept with each letter and in the audit. Needed to discard."
     )
     canary: int | None = Field(
