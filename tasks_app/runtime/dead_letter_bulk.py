@@ -80,7 +80,8 @@ class _Bulk:
         so_far = results.so_far(self.task.id)
         if self.spec.canary is not None:
             so_far = self._decide(so_far, "canary", until=self.spec.canary)
-            self._await_canary(so_far)
+            # Kept as a step: whoever goes on with the rest must not wait for it as if it were the canary.
+            self.ctx.step("canary", lambda: self._await_canary(so_far))
         return self._decide(so_far, "all" if self.spec.canary is None else "the rest", until=None)
 
     def _decide(self, so_far: SoFar, phase: str, until: int | None) -> SoFar:

@@ -69,12 +69,9 @@ def run_again(principal: Principal, work: Sequence[tuple[Task, Sequence[Job]]], 
     close_of_jobs(principal, work, DeadLetterStatus.RETRIED, reason)
     _record(principal, work, reason)
     ring_after_commit(job.queue_id for job in jobs)
-    transaction.on_commit(lambda: _tell(work))
-
-
-def _tell(work: Sequence[tuple[Task, Sequence[Job]]]) -> None:
-    for task, _ in work:
-        bells().tell(str(task.id), "status")
+    # Who watches a task stops when it fails: of many, none is worth the trip.
+    if len(work) == 1:
+        transaction.on_commit(lambda: bells().tell(str(work[0][0].id), "status"))
 
 
 def _record(principal: Principal, work: Sequence[tuple[Task, Sequence[Job]]], reason: str) -> None:

@@ -183,16 +183,17 @@ def test_a_rate_holds_back_and_a_failure_that_repeats_stops(principal, loop):
     assert results.most_repeated(task_id)[1] > 4
 
 
+def stop_when(loop, task_id, count):
+    until(lambda: DeadLetterResult.objects.filter(task_id=task_id).count() >= count, 30, f"{count} are decided")
+    loop.slots.stop()
+    connections.close_all()
+
+
 def test_a_worker_that_stops_hands_the_bulk_over(principal, loop):
     seed(principal, 30)
     task_id = submit(principal, verb="retry", filter={}, rate="20/s")
 
-    def stop():
-        until(lambda: DeadLetterResult.objects.filter(task_id=task_id).exists(), 30, "it has begun")
-        loop.slots.stop()
-        connections.close_all()
-
-    stopper = threading.Thread(target=stop)
+    stopper = threading.Thread(target=stop_when, args=(loop, task_id, 1))
     stopper.start()
     loop.turn("default")
     stopper.join()
@@ -202,6 +203,21 @@ def test_a_worker_that_stops_hands_the_bulk_over(principal, loop):
     later.turn("default")
     assert Task.objects.get(id=task_id).output == {"done": 30, "refused": 0}
     assert AuditEntry.objects.filter(verb="dead_letter.retried").count() == 30
+
+
+def test_a_canary_that_went_well_is_not_waited_for_again(principal, loop):
+    seed(principal, 30)
+    with Beside("low"):
+        task_id = submit(principal, verb="retry", filter={}, canary=2, canary_wait_s=20, rate="20/s")
+        stopper = threading.Thread(target=stop_when, args=(loop, task_id, 5))
+        stopper.start()
+        loop.turn("default")
+        stopper.join()
+    # Nobody runs the rest any more: waiting for it would never end.
+    later = WorkLoop(ids.new_id(), SlotTable(2), 0)
+    workers.register(later.worker_id, "later", 3, ["default"], 1)
+    later.turn("default")
+    assert Task.objects.get(id=task_id).output == {"done": 30, "refused": 0}
 
 
 def test_f49_two_bulks_and_single_decisions_over_the_same_letters(principal):
