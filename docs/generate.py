@@ -30,9 +30,10 @@ _LIMITS = {
 def page() -> str:
     """The whole page as Markdown."""
     from devos.plugins import core, monitor, net, web
+    from tasks_app.runtime import built_in
 
     parts = [_HEAD]
-    for plugin in (core.plugin, monitor.plugin, net.plugin, web.plugin):
+    for plugin in (core.plugin, monitor.plugin, net.plugin, web.plugin, built_in.plugin):
         parts.append(f"## {plugin.title}\n")
         parts += [_action(action) for action in sorted(plugin.actions, key=lambda action: action.id)]
     return "\n".join(parts).rstrip() + "\n"
@@ -96,6 +97,9 @@ def _limits(field: dict[str, Any]) -> str:
 
 def main() -> int:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "devos.settings")
+    import django
+
+    django.setup()
     made = page()
     if "--check" in sys.argv:
         if not TARGET.exists() or TARGET.read_text() != made:

@@ -26,6 +26,7 @@ NOUNS = {
     "task": "Submit, watch, cancel, retry and replay tasks.",
     "job": "The jobs of tasks: list, show, retry, cancel.",
     "execution": "Attempts at running an action: list, show, logs.",
+    "dlq": "Dead letters, the jobs that were given up: groups, retry, replay, discard, bulk.",
     "queue": "Queues: list, show, pause, resume.",
     "worker": "The processes that run jobs.",
     "project": "Projects: list, create.",

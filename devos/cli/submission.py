@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -69,6 +70,17 @@ class Wanted:
 
     def headers(self) -> dict[str, str]:
         return {"Idempotency-Key": self.idempotency_key} if self.idempotency_key else {}
+
+
+def edited(client: Client, wanted: Wanted, old: Callable[[], Row]) -> Row | None:
+    """The input of a replay: None when nothing was typed, else the typed JSON or the old input, single fields over it.
+
+    ``old`` shows secrets as a mask; sent back, a mask means the secret that was there.
+    """
+    whole = wanted.input_json is not None or wanted.input_file is not None
+    if whole or not wanted.pairs:
+        return wanted.input(client) if whole else None
+    return inputs.build(wanted.pairs, schema_of(client, wanted.action), old(), wanted.action)
 
 
 def spec(**given: Any) -> Row:

@@ -6,15 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from devos.cli import inputs, lists, output, values
+from devos.cli import lists, output, values
 from devos.cli import submission as sub
 from devos.cli.commands import DevosCommand, client, noun, wants_json
 from devos.cli.errors import CliError
 
 app = noun()
-
-# What the API shows in place of a secret.
-MASK = "*" * 10
 
 TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="The id of a task (task_...).")]
 ReasonOption = Annotated[str, typer.Option("--reason", help="Why; it is kept in the audit.")]
@@ -167,24 +164,10 @@ def replay(
 ) -> None:
     """Make a new task like this one. --input changes single fields, --input-json or --input-file the whole input."""
     api = client(ctx)
-    body: dict[str, Any] = {"reason": reason}
-    if input or input_json is not None or input_file is not None:
-        old = api.get("tasks", task)
-        given = input_json is not None or input_file is not None
-        base = sub.Wanted(old["type"], [], input_json, input_file).input(api) if given else _shown(old["input"])
-        body["input"] = inputs.build(input, sub.schema_of(api, old["type"]), base, old["type"]) if input else base
+    old = api.one("tasks", task)
+    changed = sub.edited(api, sub.Wanted(old["type"], input or [], input_json, input_file), lambda: old["input"])
+    body = {"reason": reason} | ({} if changed is None else {"input": changed})
     _submitted(ctx, api, api.post("tasks", task, "replay", body=body), follow)
-
-
-def _shown(old: Any) -> Any:
-    """The old input, unless it has secrets: the API covers them, and the cover would be sent in their place."""
-    pending = [old]
-    while pending:
-        value = pending.pop()
-        if value == MASK:
-            raise CliError("The input holds a secret, which is not shown. Give the whole input with --input-json.")
-        pending += value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
-    return old
 
 
 @app.command("logs", cls=DevosCommand)

@@ -14,6 +14,9 @@ from tasks_app.actions.definition import ActionDefinition
 from tasks_app.actions.plugin import ENTRY_POINT_GROUP, Plugin
 from tasks_app.domain.errors import DevosError
 
+# By name: the actions are above this room.
+_BUILT_IN = EntryPoint(name="platform", value="tasks_app.runtime.built_in:plugin", group=ENTRY_POINT_GROUP)
+
 
 class ActionNotRegistered(DevosError):
     """No plugin that is loaded here brings this action."""
@@ -70,7 +73,7 @@ def load() -> None:
         if _loading:  # a plugin that asks while it is being loaded, or another thread has done it meanwhile
             return
         _loading = True
-        for entry in [*entry_points(group=ENTRY_POINT_GROUP), *_named_in_settings()]:
+        for entry in [_BUILT_IN, *entry_points(group=ENTRY_POINT_GROUP), *_named_in_settings()]:
             _load_one(entry)
         _loaded = True
 

@@ -15,9 +15,8 @@ from tasks_app.actions import registry
 from tasks_app.admin.principal import desk_of
 from tasks_app.domain import ids
 from tasks_app.domain.errors import NotFound
-from tasks_app.domain.states import EXECUTION_STOPPED, ExecutionStatus, JobStatus, TaskStatus
+from tasks_app.domain.states import EXECUTION_STOPPED, DeadLetterStatus, ExecutionStatus, JobStatus, TaskStatus
 from tasks_app.models import Project, Queue
-from tasks_app.models.dead_letter import DEAD_LETTER_STATES
 from tasks_app.queries.dashboard import first_id_at
 from tasks_app.queries.fields import status_is_one_of
 
@@ -88,11 +87,8 @@ class ExecutionStatusFilter(_Status):
         return found.filter(error__isnull=False) if status in EXECUTION_STOPPED else found
 
 
-class DeadLetterStatusFilter(_Choice):
-    title = parameter_name = field = "status"
-
-    def lookups(self, request: HttpRequest, model_admin: object) -> Choices:
-        return [(s, s.capitalize()) for s in DEAD_LETTER_STATES]
+class DeadLetterStatusFilter(_Status):
+    statuses = DeadLetterStatus
 
 
 class TypeFilter(_Choice):
@@ -141,6 +137,22 @@ class CorrelationFilter(TextFilter):
         return queryset.filter(correlation_id=value) if value else queryset
 
 
+class CodeFilter(TextFilter):
+    title = parameter_name = "code"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
+        value = (self.value() or "").strip()
+        return queryset.filter(code=value) if value else queryset
+
+
+class FingerprintFilter(TextFilter):
+    title = parameter_name = "fingerprint"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
+        value = (self.value() or "").strip()
+        return queryset.filter(fingerprint=value) if value else queryset
+
+
 class QueueFilter(_Choice):
     title = parameter_name = "queue"
     field = "queue_id"
@@ -187,7 +199,7 @@ class PriorityFilter(DropdownFilter):
         return queryset.filter(chosen) if chosen else queryset
 
 
-def _moment(text: str | None) -> datetime | None:
+def moment_of(text: str | None) -> datetime | None:
     """A day or an instant as an aware datetime (UTC); None for anything else."""
     try:
         parsed = parse_datetime(text or "") or None
@@ -203,8 +215,8 @@ class CreatedFilter(RangeDateFilter):
     """Days from and to (both included), answered from the id alone: ids are in the order of creation."""
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
-        start = _moment(self.used_parameters.get(f"{self.parameter_name}_from"))
-        end = _moment(self.used_parameters.get(f"{self.parameter_name}_to"))
+        start = moment_of(self.used_parameters.get(f"{self.parameter_name}_from"))
+        end = moment_of(self.used_parameters.get(f"{self.parameter_name}_to"))
         if start and start.year > 1970:
             queryset = queryset.filter(pk__gte=first_id_at(start))
         if end and 1970 < end.year < 9000:

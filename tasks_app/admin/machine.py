@@ -10,7 +10,6 @@ from django import forms
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
-from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest
 from django.utils import timezone
@@ -22,7 +21,7 @@ from tasks_app.admin import history
 from tasks_app.admin.base import RuntimeAdmin, Tab
 from tasks_app.admin.changelist import PlainChangeList
 from tasks_app.admin.principal import desk_of
-from tasks_app.admin.verbs import ReasonForm, Verb, VerbsAdmin
+from tasks_app.admin.verbs import RequiredReasonForm, Verb, VerbsAdmin
 from tasks_app.domain import clock, jsonsafe
 from tasks_app.domain.principal import Principal
 from tasks_app.models import Job, Queue, Worker
@@ -34,17 +33,12 @@ RUNNING_COUNTED = 5_000
 _UNTIL = {"": "Until somebody resumes it", "15": "15 minutes", "60": "1 hour", "240": "4 hours", "1440": "1 day"}
 
 
-class PauseForm(ReasonForm):
+class PauseForm(RequiredReasonForm):
+    missing = "Say why: whoever finds the queue paused will ask."
     for_minutes = forms.ChoiceField(
         label="For how long", choices=list(_UNTIL.items()), required=False, widget=UnfoldAdminSelectWidget
     )
     field_order = ("for_minutes", "reason")
-
-    def clean_reason(self) -> str:
-        reason = super().clean_reason()
-        if not reason:
-            raise ValidationError("Say why: whoever finds the queue paused will ask.")
-        return reason
 
 
 def _pause(principal: Principal, row: Queue, given: dict[str, Any]) -> str:

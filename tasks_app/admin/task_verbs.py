@@ -9,11 +9,9 @@ from django import forms
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextareaWidget
 
 from tasks_app.admin.verbs import ReasonForm, Verb
-from tasks_app.domain.errors import ActionError
 from tasks_app.domain.principal import Principal
 from tasks_app.domain.states import TASK_FINAL, TaskStatus
 from tasks_app.models import Task
-from tasks_app.services import secrets
 from tasks_app.services import tasks as services
 from tasks_app.templatetags import desk as display
 
@@ -40,37 +38,26 @@ class ReplayForm(ReasonForm):
     )
     field_order = ("input", "reason")
 
-    def __init__(self, *args: Any, row: Task | None = None, **kwargs: Any) -> None:
-        self.shown, self.cut = display.pretty(row.input if row else {})
+    def stored(self, row: Any) -> Any:
+        """The input as it is now."""
+        return row.input
+
+    def __init__(self, *args: Any, row: Any = None, **kwargs: Any) -> None:
+        self.shown, self.cut = display.pretty(self.stored(row) if row else {})
         super().__init__(*args, row=row, initial={"input": "" if self.cut else self.shown}, **kwargs)
         if self.cut:
             self.fields["input"].required = False
             self.fields["input"].help_text = "Too long to show. Leave it empty to run the same input again."
 
     def clean_input(self) -> Any:
-        """None when nothing was changed, else the edited JSON with untouched secrets put back."""
+        """None when nothing was changed, else the edited JSON; the service puts untouched secrets back."""
         text = self.cleaned_data["input"]
         if not text.strip() or text.replace("\r\n", "\n").strip() == self.shown.strip():
             return None
         try:
-            edited = json.loads(text)
+            return json.loads(text)
         except (ValueError, RecursionError) as error:
             raise forms.ValidationError(f"This is not JSON: {error}"[:300]) from error
-        try:
-            return _with_secrets(edited, self.row.input if self.row else {})
-        except ActionError as error:
-            raise forms.ValidationError(error.message) from error
-
-
-def _with_secrets(edited: Any, stored: Any) -> Any:
-    """Dots in the place of a secret mean that secret; it is opened only to be sealed again by the service."""
-    if edited == display.MASK and isinstance(stored, dict) and set(stored) == {secrets.MARK}:
-        return secrets.unseal(stored)
-    if isinstance(edited, dict) and isinstance(stored, dict):
-        return {key: _with_secrets(item, stored.get(key)) for key, item in edited.items()}
-    if isinstance(edited, list) and isinstance(stored, list) and len(edited) == len(stored):
-        return [_with_secrets(item, other) for item, other in zip(edited, stored, strict=True)]
-    return edited
 
 
 def _cancel(principal: Principal, row: Task, given: dict[str, Any]) -> str:

@@ -42,12 +42,24 @@ class ReasonForm(forms.Form):
         return jsonsafe.clean_text(self.cleaned_data["reason"].strip())
 
 
+class RequiredReasonForm(ReasonForm):
+    """For what somebody will ask about later."""
+
+    missing = "Say why."
+
+    def clean_reason(self) -> str:
+        reason = super().clean_reason()
+        if not reason:
+            raise forms.ValidationError(self.missing)
+        return reason
+
+
 @dataclass(frozen=True)
 class Verb:
     """``run(principal, row, cleaned)`` calls a service and returns what to tell, and optionally where to go.
 
     ``offered(row)`` says whether the verb makes sense now: only for what the page shows, the service decides.
-    ``press`` is on the button that confirms.
+    ``press`` is on the button that confirms; ``bulk_form_class`` asks for what a selection needs.
     """
 
     name: str
@@ -59,6 +71,7 @@ class Verb:
     run: Callable[[Principal, Any, dict[str, Any]], str | tuple[str, str]]
     offered: Callable[[Any], bool] = lambda row: True
     form_class: type[ReasonForm] = ReasonForm
+    bulk_form_class: type[ReasonForm] = ReasonForm
     danger: bool = False
     press: str = ""
 
@@ -141,7 +154,9 @@ class VerbsAdmin(RuntimeAdmin):
         rows: Sequence[Any],
         back: str,
         row: Any = None,
+        subjects: Sequence[dict[str, Any]] | None = None,
     ) -> HttpResponse:
+        """``subjects`` stand for rows that are too many to name."""
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
@@ -150,9 +165,9 @@ class VerbsAdmin(RuntimeAdmin):
             "verb": verb,
             "form": form,
             "error": error,
-            "subjects": [_subject(one) for one in rows],
+            "subjects": [_subject(one) for one in rows] if subjects is None else subjects,
             "back": back,
-            "bulk_action": "" if row is not None else f"bulk_{verb.name}",
+            "bulk_action": "" if row is not None or subjects is not None else f"bulk_{verb.name}",
             "checkbox_name": helpers.ACTION_CHECKBOX_NAME,
         }
         status = error.status if error else 400 if form.is_bound and not form.is_valid() else 200
@@ -172,7 +187,7 @@ class VerbsAdmin(RuntimeAdmin):
         def act(model_admin: Any, request: HttpRequest, rows: QuerySet) -> HttpResponse | None:
             chosen = list(rows[: self.list_per_page * 4])
             confirmed = request.POST.get("confirmed") == "yes"
-            form = ReasonForm(request.POST if confirmed else None)
+            form = verb.bulk_form_class(request.POST if confirmed else None)
             if not confirmed or not form.is_valid():
                 return self._confirm(request, verb, form, None, chosen, request.get_full_path())
             self._run_each(request, verb, chosen, form.cleaned_data)

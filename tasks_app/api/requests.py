@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from tasks_app.domain import jsonsafe
 from tasks_app.queries.fields import Instant
+from tasks_app.services.dead_letters import BulkSpec
 from tasks_app.services.tasks import ResourceRef, TaskSpec
 
 
@@ -97,3 +98,12 @@ class KeyBody(Body):
         [], max_length=50, description="Permission patterns like `tasks.*`; empty: all of the role."
     )
     expires_at: Instant | None = None
+
+
+class DeadLetterBulkBody(BulkSpec):
+    """`BulkSpec`, and whether only to count."""
+
+    dry_run: bool = Field(False, strict=True, description="Only say how many letters are meant.")
+
+    def spec(self) -> BulkSpec:
+        return BulkSpec.model_validate(self.model_dump(mode="json", exclude_unset=True, exclude={"dry_run"}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
-from tasks_app.api.views import actions, docs, executions, jobs, keys, platform, projects, tasks
+from tasks_app.api.views import actions, dead_letters, docs, executions, jobs, keys, platform, projects, tasks
 
 urlpatterns = [
     path("me", platform.Me.as_view()),
@@ -30,6 +30,15 @@ urlpatterns = [
     path("executions", executions.Executions.as_view()),
     path("executions/<str:execution_id>", executions.ExecutionItem.as_view()),
     path("executions/<str:execution_id>/logs", executions.ExecutionLogs.as_view()),
+    path("dead-letters", dead_letters.DeadLetters.as_view()),
+    path("dead-letters/groups", dead_letters.DeadLetterGroups.as_view()),
+    path("dead-letters/bulk", dead_letters.DeadLetterBulk.as_view()),
+    path("dead-letters/bulk/<str:task_id>/results", dead_letters.DeadLetterBulkResults.as_view()),
+    path("dead-letters/<str:letter_id>", dead_letters.DeadLetterItem.as_view()),
+    path("dead-letters/<str:letter_id>/retry", dead_letters.DeadLetterRetry.as_view()),
+    path("dead-letters/<str:letter_id>/replay", dead_letters.DeadLetterReplay.as_view()),
+    path("dead-letters/<str:letter_id>/discard", dead_letters.DeadLetterDiscard.as_view()),
+    path("dead-letters/<str:letter_id>/cancel", dead_letters.DeadLetterCancel.as_view()),
     path("queues", platform.Queues.as_view()),
     path("queues/<str:name>", platform.QueueItem.as_view()),
     path("queues/<str:name>/pause", platform.QueuePause.as_view()),

@@ -1,4 +1,4 @@
-"""The states of tasks, jobs and executions and the only transitions between them.
+"""The states of tasks, jobs, executions and dead letters and the only transitions between them.
 
 Rule source: the runtime design, "States". Every guarded write asks this table for the statuses it may start from, so a
 transition that is not listed cannot be written.
@@ -41,7 +41,15 @@ class ExecutionStatus(StrEnum):
     LOST = "lost"
 
 
-T, J, E = TaskStatus, JobStatus, ExecutionStatus
+class DeadLetterStatus(StrEnum):
+    OPEN = "open"
+    RETRIED = "retried"
+    REPLAYED = "replayed"
+    DISCARDED = "discarded"
+    CANCELLED = "cancelled"
+
+
+T, J, E, D = TaskStatus, JobStatus, ExecutionStatus, DeadLetterStatus
 
 TRANSITIONS: dict[type[StrEnum], dict[StrEnum, frozenset[StrEnum]]] = {
     TaskStatus: {
@@ -66,6 +74,11 @@ TRANSITIONS: dict[type[StrEnum], dict[StrEnum, frozenset[StrEnum]]] = {
     ExecutionStatus: {
         E.RUNNING: frozenset({E.COMPLETED, E.FAILED, E.CANCELLED, E.PAUSED, E.LOST}),
         **{status: frozenset() for status in E if status is not E.RUNNING},
+    },
+    # A decision is final: a retried job that is given up again gets a letter of its own.
+    DeadLetterStatus: {
+        D.OPEN: frozenset({D.RETRIED, D.REPLAYED, D.DISCARDED, D.CANCELLED}),
+        **{status: frozenset() for status in D if status is not D.OPEN},
     },
 }
 

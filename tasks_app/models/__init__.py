@@ -2,7 +2,7 @@
 
 from tasks_app.models.api_key import ApiKey
 from tasks_app.models.audit import AuditEntry
-from tasks_app.models.dead_letter import DeadLetterJob
+from tasks_app.models.dead_letter import DeadLetterJob, DeadLetterResult
 from tasks_app.models.event import Event
 from tasks_app.models.execution import Execution
 from tasks_app.models.idempotency_key import IdempotencyKey
@@ -20,6 +20,7 @@ __all__ = [
     "ApiKey",
     "AuditEntry",
     "DeadLetterJob",
+    "DeadLetterResult",
     "Event",
     "Execution",
     "ExecutionLog",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tasks_app.domain import clock
@@ -9,7 +10,7 @@ from tasks_app.domain.principal import Principal
 from tasks_app.models import AuditEntry
 
 
-def record(
+def entry(
     principal: Principal,
     verb: str,
     object_type: str,
@@ -19,8 +20,9 @@ def record(
     before: Any = None,
     after: Any = None,
 ) -> AuditEntry:
-    """Write one entry. ``verb`` is dotted (``task.cancel``); ``before`` and ``after`` are JSON of what changed."""
-    return AuditEntry.objects.create(
+    """An entry that is not written yet. ``verb`` is dotted (``task.cancel``); ``before`` and ``after`` are JSON of what
+    changed."""
+    return AuditEntry(
         timestamp=clock.now(),
         organization_id=principal.organization_id,
         actor_type=principal.actor.type,
@@ -34,3 +36,15 @@ def record(
         request_id=principal.request_id,
         address=principal.address,
     )
+
+
+def record(principal: Principal, verb: str, object_type: str, object_id: str, **about: Any) -> AuditEntry:
+    """Write one entry; takes what `entry` takes."""
+    made = entry(principal, verb, object_type, object_id, **about)
+    made.save(force_insert=True)
+    return made
+
+
+def record_many(made: Sequence[AuditEntry]) -> None:
+    """Write entries of `entry`: one statement."""
+    AuditEntry.objects.bulk_create(made)

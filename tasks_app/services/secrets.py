@@ -52,6 +52,17 @@ def seal(parsed: Any, given: Any) -> Any:
     return given
 
 
+def kept(edited: Any, stored: Any) -> Any:
+    """``edited`` (JSON) with the secrets of ``stored`` where it still shows the mask. Raises what `unseal` raises."""
+    if edited == MASK and isinstance(stored, Mapping) and set(stored) == {MARK}:
+        return unseal(stored)
+    if isinstance(edited, Mapping) and isinstance(stored, Mapping):
+        return {key: kept(item, stored.get(key)) for key, item in edited.items()}
+    if isinstance(edited, list) and isinstance(stored, list) and len(edited) == len(stored):
+        return [kept(item, other) for item, other in zip(edited, stored, strict=True)]
+    return edited
+
+
 def unseal(value: Any) -> Any:
     """The plain input again. Raises `ActionError` SECRET_UNREADABLE when the key has changed since."""
     if isinstance(value, Mapping):

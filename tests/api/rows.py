@@ -12,6 +12,7 @@ from tasks_app.domain import ids
 from tasks_app.domain.states import EXECUTION_STOPPED
 from tasks_app.models import (
     ApiKey,
+    DeadLetterJob,
     Event,
     Execution,
     ExecutionLog,
@@ -36,6 +37,7 @@ class World:
     event: Event
     worker: Worker
     key: ApiKey
+    letter: DeadLetterJob
 
 
 def make_task(organization: Organization, *, status: str = "completed", **more: Any) -> Task:
@@ -107,6 +109,19 @@ def make_execution(
     )
 
 
+def make_letter(task: Task, **more: Any) -> DeadLetterJob:
+    """An open dead letter of the task's job."""
+    values: dict[str, Any] = {
+        "execution_id": ids.new_id(),
+        "error": {"code": "BROKEN", "message": "it broke", "traceback": "Traceback"},
+        "fingerprint": "f" * 64,
+        **more,
+    }
+    return DeadLetterJob.objects.create(
+        organization=task.organization, job=task.jobs.get(), action_id=task.type, **values
+    )
+
+
 def make_event(task: Task, type: str = "task.created", execution: Execution | None = None, **more: Any) -> Event:
     event = Event(
         type=type,
@@ -144,4 +159,5 @@ def make_world(organization: Organization) -> World:
         created_by_type="user",
         created_by_id="1",
     )
-    return World(project, parent, task, task.jobs.get(), execution, event, worker, key)
+    letter = make_letter(task)
+    return World(project, parent, task, task.jobs.get(), execution, event, worker, key, letter)

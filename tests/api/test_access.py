@@ -24,6 +24,7 @@ READS = [
     "tasks/{task}/logs", "tasks/{task}/events", "tasks/{task}/children", "tasks/{task}/stream", "jobs", "jobs/{job}",
     "executions", "executions/{execution}", "executions/{execution}/logs", "queues", "queues/default", "workers",
     "projects", "projects/{project}", "events", "events/{event}", "schema", "docs",
+    "dead-letters", "dead-letters/groups", "dead-letters/{letter}", "dead-letters/bulk/{task}/results",
 ]  # fmt: skip
 ADMIN_READS = ["keys", "audit"]
 OPERATOR_WRITES: list[tuple[str, str, Any]] = [
@@ -36,6 +37,12 @@ OPERATOR_WRITES: list[tuple[str, str, Any]] = [
     ("POST", "tasks/{task}/priority", {"priority": 5}),
     ("POST", "jobs/{job}/cancel", {}),
     ("POST", "jobs/{job}/retry", {}),
+    ("POST", "dead-letters/bulk", {"verb": "retry", "filter": {}, "dry_run": True}),
+    ("POST", "dead-letters/bulk", {"verb": "discard", "filter": {}, "reason": "tests"}),
+    ("POST", "dead-letters/{letter}/retry", {}),
+    ("POST", "dead-letters/{letter}/replay", {}),
+    ("POST", "dead-letters/{letter}/discard", {"reason": "tests"}),
+    ("POST", "dead-letters/{letter}/cancel", {}),
     ("POST", "queues/low/pause", {"reason": "tests"}),
     ("POST", "queues/low/resume", {}),
 ]
@@ -50,7 +57,7 @@ EVERY = [("GET", path, None) for path in READS + ADMIN_READS] + OPERATOR_WRITES 
 
 
 def filled(path: str, world: World) -> str:
-    names = ("task", "job", "execution", "event", "project", "key")
+    names = ("task", "job", "execution", "event", "project", "key", "letter")
     return path.format(**{name: getattr(world, name).public_id for name in names})
 
 
@@ -102,15 +109,19 @@ def test_filters_cannot_look_into_others(stranger: Api, world: World) -> None:
         ("tasks", "project", world.project), ("tasks", "parent", world.task), ("jobs", "task", world.task),
         ("executions", "task", world.task), ("executions", "job", world.job), ("events", "task", world.task),
         ("events", "job", world.job), ("events", "execution", world.execution),
+        ("dead-letters", "task", world.task), ("dead-letters", "job", world.job),
     ):  # fmt: skip
         refused(stranger.get(path, **{name: row.public_id}), 404)
     refused(stranger.get("tasks", project="site"), 404)
 
 
 def test_lists_show_only_ones_own(stranger: Api, world: World) -> None:
-    for path in ("tasks", "jobs", "executions", "events", "projects", "audit"):
+    for path in ("tasks", "jobs", "executions", "events", "projects", "audit", "dead-letters"):
         shown = [row["id"] for row in stranger.get(path).json()["results"]]
-        assert not any(getattr(world, name).public_id in shown for name in ("task", "job", "execution", "project"))
+        assert not any(
+            getattr(world, name).public_id in shown for name in ("task", "job", "execution", "project", "letter")
+        )
+    assert stranger.get("dead-letters/groups").json()["results"] == []
     assert len(stranger.get("keys").json()["results"]) == 1
     assert stranger.get("queues/default").json()["depth"] == 0
 

@@ -18,7 +18,7 @@ from tasks_app.queries.executions import ExecutionFilter
 from tasks_app.queries.jobs import JobFilter
 from tasks_app.queries.tasks import TaskFilter
 from tests.api.client import Api, refused
-from tests.api.rows import World, add_log, make_event, make_execution, make_task, make_worker
+from tests.api.rows import World, add_log, make_event, make_execution, make_letter, make_task, make_worker
 
 pytestmark = pytest.mark.django_db
 
@@ -82,8 +82,10 @@ def test_every_list_has_pages(admin: Api, world: World, organization: Organizati
         make_event(world.task, "execution.started", execution)
         make_worker()
         admin.post("projects", {"slug": f"p{number}"})
+        make_letter(world.task, fingerprint=str(number) * 64)
     at = f"tasks/{world.task.public_id}"
     lists = ["tasks", "jobs", "executions", "events", "queues", "workers", "projects", "keys", "audit", "actions"]
+    lists += ["dead-letters", "dead-letters/groups"]
     for path in [*lists, f"{at}/executions", f"{at}/events", f"{at}/logs"]:
         body = admin.get(path, limit=1).json()
         assert len(body["results"]) == 1 and body["next"], path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -9,18 +10,19 @@ from django.db import connection, transaction
 from tasks_app.domain import clock
 from tasks_app.domain.errors import Conflict
 from tasks_app.domain.principal import Principal
-from tasks_app.domain.states import TASK_FINAL, TaskStatus
+from tasks_app.domain.states import TASK_FINAL, DeadLetterStatus, JobStatus, TaskStatus
 from tasks_app.models import Job, Task
 from tasks_app.services import audit, sql
 from tasks_app.services.bells import bells
 from tasks_app.services.tasks.ending import request, settle_task
+from tasks_app.services.tasks.letters import close_of_jobs
 from tasks_app.services.tasks.locked import locked
 from tasks_app.services.tasks.submit import owner_of
 
 # Every unfinished task below, deepest first; also those under a task that has ended already.
 _BELOW = """
 with recursive below as (
-  select id, status, 1 as depth from tasks where parent_task_id = %s
+  select id, status, 1 as depth from tasks where parent_task_id = any(%s)
   union all
   select t.id, t.status, depth + 1 from tasks t join below on t.parent_task_id = below.id)
 select id from below where status <> all(%s) order by depth desc, id
@@ -39,22 +41,27 @@ def cancel(principal: Principal, task_id: UUID, reason: str = "") -> Task:
 
 @transaction.atomic
 def _cancel(principal: Principal, task_id: UUID, reason: str) -> Task:
-    for child in _unfinished_below(task_id):
-        below, jobs = locked(principal, child)
-        if not _is_over(below):
-            _end(principal, below, jobs, reason or "Its parent task was cancelled.")
+    end_below(principal, [task_id], reason)
     task, jobs = locked(principal, task_id)
     if _is_over(task):
         if task.status in TASK_FINAL and task.status != TaskStatus.CANCELLED:
             raise Conflict(f"The task is {task.status} already: there is nothing left to cancel.")
         return task
-    _end(principal, task, jobs, reason)
+    end(principal, task, jobs, reason)
     return task
 
 
-def _unfinished_below(task_id: UUID) -> list[UUID]:
+def end_below(principal: Principal, task_ids: Sequence[UUID], reason: str) -> None:
+    """Cancel what has not ended below these tasks, leaves first. Within a transaction."""
+    for child in _unfinished_below(task_ids):
+        below, jobs = locked(principal, child)
+        if not _is_over(below):
+            end(principal, below, jobs, reason or "Its parent task was cancelled.")
+
+
+def _unfinished_below(task_ids: Sequence[UUID]) -> list[UUID]:
     with connection.cursor() as cursor:
-        cursor.execute(_BELOW, [task_id, sorted(TASK_FINAL)])
+        cursor.execute(_BELOW, [list(task_ids), sorted(TASK_FINAL)])
         return [child for (child,) in cursor.fetchall()]
 
 
@@ -63,7 +70,8 @@ def _is_over(task: Task) -> bool:
     return task.status in TASK_FINAL or task.cancel_requested_at is not None
 
 
-def _end(principal: Principal, task: Task, jobs: list[Job], reason: str) -> None:
+def end(principal: Principal, task: Task, jobs: Sequence[Job], reason: str) -> None:
+    """Ask for the end of an unfinished task whose locks the caller holds; what failed of it is closed with it."""
     before = task.status
     task.cancel_requested_at = clock.now()
     task.cancel_requested_by = owner_of(principal)
@@ -71,6 +79,9 @@ def _end(principal: Principal, task: Task, jobs: list[Job], reason: str) -> None
     task.save(update_fields=["cancel_requested_at", "cancel_requested_by", "cancel_reason"])
     for job in jobs:
         request(principal, task, job, reason)
+    close_of_jobs(
+        principal, [(task, [j for j in jobs if j.status == JobStatus.FAILED])], DeadLetterStatus.CANCELLED, reason
+    )
     settle_task(principal, task, jobs)
     audit.record(
         principal,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.db import transaction
 
 from tasks_app.domain import clock
@@ -40,7 +42,7 @@ def request(principal: Principal, task: Task, job: Job, reason: str) -> None:
     transaction.on_commit(lambda: bells().signal(executions, "cancel"))
 
 
-def settle_task(principal: Principal, task: Task, jobs: list[Job]) -> None:
+def settle_task(principal: Principal, task: Task, jobs: Sequence[Job]) -> None:
     """Bring the task to what its jobs say, after some of them were ended by a verb."""
     status = rollup([JobStatus(job.status) for job in jobs])
     if status == task.status or task.status not in sources(status):

@@ -7,7 +7,7 @@ from uuid import UUID
 from tasks_app.domain import ids
 from tasks_app.domain.errors import NotFound
 from tasks_app.domain.principal import Principal
-from tasks_app.models import Job, Task
+from tasks_app.models import Event, Job, Task
 from tasks_app.services import events
 
 
@@ -21,7 +21,12 @@ def locked(principal: Principal, task_id: UUID) -> tuple[Task, list[Job]]:
 
 def publish(principal: Principal, task: Task, type: str, job: Job | None = None, **data: object) -> None:
     """An event about a task or one of its jobs, caused by a verb of ``principal``."""
-    events.publish(
+    about(principal, task, type, job, **data).save(force_insert=True)
+
+
+def about(principal: Principal, task: Task, type: str, job: Job | None = None, **data: object) -> Event:
+    """The event of `publish`, not written yet: for many at once."""
+    return events.event(
         type,
         organization_id=task.organization_id,
         actor=principal.actor,

@@ -10,6 +10,7 @@ import pytest
 from django.contrib.admin import helpers
 from django.test import Client
 from django.utils import timezone
+from pydantic import SecretStr
 
 from tasks_app.domain.masking import MASK
 from tasks_app.models import AuditEntry, Job, Organization, Queue, Task
@@ -99,14 +100,10 @@ def test_replay_refuses_input_that_cannot_be(
 
 
 def test_replay_keeps_a_secret_that_was_not_touched() -> None:
-    from pydantic import SecretStr
-
-    from tasks_app.admin.task_verbs import _with_secrets
-
     sealed = secrets.seal(SecretStr("s3cr3t-42"), "s3cr3t-42")
     stored = {"token": sealed, "list": [sealed, 1], "other": MASK}
     edited = {"token": MASK, "list": [MASK, 2], "other": MASK, "new": MASK}
-    assert _with_secrets(edited, stored) == {
+    assert secrets.kept(edited, stored) == {
         "token": "s3cr3t-42",
         "list": ["s3cr3t-42", 2],
         "other": MASK,

@@ -7,7 +7,7 @@ from pydantic import SecretStr
 from tasks_app.actions import registry
 from tasks_app.domain.errors import InvalidInput
 from tasks_app.domain.masking import MASK
-from tasks_app.models import ExecutionLog, Task
+from tasks_app.models import ExecutionLog, Job, Task
 from tasks_app.sdk import ActionInput, Context, Plugin, action
 from tasks_app.services import tasks
 from tasks_app.services.tasks import TaskSpec, submit
@@ -63,14 +63,28 @@ def test_f76_a_secret_is_nowhere_in_the_rows(principal, drain, fail):
         assert task.output == {"echo": MASK, MASK: [MASK], "length": len(SECRET)}
 
 
-def test_a_replay_uses_the_secret_again_and_a_mask_is_refused(principal, drain):
+def test_a_replay_uses_the_secret_again_and_a_mask_means_that_secret(principal, drain):
     done = submit(principal, TaskSpec(type="leaky.login", input={"user": "ann", "password": SECRET}))
     drain()
     again = tasks.replay(principal, done.task_id)
     drain()
     assert Task.objects.get(id=again.task_id).output["length"] == len(SECRET)
+    edited = tasks.replay(principal, done.task_id, input={"user": "bob", "password": MASK})
+    drain()
+    assert Task.objects.get(id=edited.task_id).output["length"] == len(SECRET)
+    assert SECRET not in everything_stored()
+
+
+def test_a_mask_where_no_secret_was_is_refused(principal):
     with pytest.raises(InvalidInput, match="mask"):
-        tasks.replay(principal, done.task_id, input={"user": "ann", "password": MASK})
+        submit(principal, TaskSpec(type="leaky.login", input={"user": "ann", "password": MASK}))
+
+
+def test_a_replay_says_when_the_secret_key_has_changed(principal):
+    done = submit(principal, TaskSpec(type="leaky.login", input={"user": "ann", "password": SECRET}))
+    Job.objects.filter(id=done.job_id).update(input={"user": "ann", "password": {"$secret": "of another key"}})
+    with pytest.raises(InvalidInput, match="secret key has changed"):
+        tasks.replay(principal, done.task_id)
 
 
 def test_an_empty_secret_masks_nothing(principal, drain):

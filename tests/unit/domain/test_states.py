@@ -7,6 +7,7 @@ from tasks_app.domain.states import (
     JOB_FINAL,
     TASK_FINAL,
     TRANSITIONS,
+    DeadLetterStatus,
     ExecutionStatus,
     JobStatus,
     TaskStatus,
@@ -15,7 +16,7 @@ from tasks_app.domain.states import (
 )
 
 
-@pytest.mark.parametrize("kind", [TaskStatus, JobStatus, ExecutionStatus])
+@pytest.mark.parametrize("kind", [TaskStatus, JobStatus, ExecutionStatus, DeadLetterStatus])
 def test_every_status_has_a_row_and_targets_of_its_own_kind(kind):
     assert set(TRANSITIONS[kind]) == set(kind)
     for targets in TRANSITIONS[kind].values():
@@ -35,6 +36,12 @@ def test_every_execution_ends_once():
     for status in ExecutionStatus:
         if status is not ExecutionStatus.RUNNING:
             assert TRANSITIONS[ExecutionStatus][status] == frozenset()
+
+
+def test_a_dead_letter_is_decided_about_once():
+    for status in DeadLetterStatus:
+        targets = set(DeadLetterStatus) - {status} if status is DeadLetterStatus.OPEN else set()
+        assert TRANSITIONS[DeadLetterStatus][status] == targets
 
 
 def test_sources_are_the_table_read_backwards():

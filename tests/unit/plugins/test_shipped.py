@@ -14,9 +14,10 @@ import requests
 from devos.plugins import core, monitor, net, web
 from devos.plugins.web.sample_site import __main__ as sample_site_main
 from docs import generate
+from tasks_app.runtime import built_in
 from tasks_app.testing import run_action
 
-PLUGINS = [core.plugin, net.plugin, web.plugin, monitor.plugin]
+PLUGINS = [core.plugin, net.plugin, web.plugin, monitor.plugin, built_in.plugin]
 ACTIONS = [action for plugin in PLUGINS for action in plugin.actions]
 
 
@@ -24,6 +25,7 @@ def test_the_actions_that_ship():
     assert {action.id for action in ACTIONS} == {
         *("core.echo", "core.noop", "core.sleep", "core.fail", "core.spin", "core.crash"),
         *("net.http.request", "net.dns.check", "net.tls.check", "monitor.http.check", "seo.website.scan"),
+        "core.dead_letters.apply",
     }
 
 
