@@ -28,7 +28,8 @@ NOUNS = {
     "execution": "Attempts at running an action: list, show, logs.",
     "queue": "Queues: list, show, pause, resume.",
     "worker": "The processes that run jobs.",
-    "project": "Projects: list, create.",
+    "project": "Projects: list, create, show their numbers.",
+    "cost": "What work has cost, by day, project or action.",
     "key": "API keys: list, create, revoke.",
     "bench": "Measure this installation.",
 }

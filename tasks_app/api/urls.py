@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
-from tasks_app.api.views import actions, docs, executions, jobs, keys, platform, projects, tasks
+from tasks_app.api.views import actions, costs, docs, executions, jobs, keys, platform, projects, tasks
 
 urlpatterns = [
     path("me", platform.Me.as_view()),
@@ -37,6 +37,8 @@ urlpatterns = [
     path("workers", platform.Workers.as_view()),
     path("projects", projects.Projects.as_view()),
     path("projects/<str:project>", projects.ProjectItem.as_view()),
+    path("projects/<str:project>/dashboard", projects.ProjectDashboard.as_view()),
+    path("costs", costs.Costs.as_view()),
     path("keys", keys.Keys.as_view()),
     path("keys/<str:key_id>", keys.KeyItem.as_view()),
     path("events", platform.Events.as_view()),

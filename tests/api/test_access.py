@@ -23,7 +23,8 @@ READS = [
     "me", "actions", "actions/core.echo", "tasks", "tasks/{task}", "tasks/{task}/jobs", "tasks/{task}/executions",
     "tasks/{task}/logs", "tasks/{task}/events", "tasks/{task}/children", "tasks/{task}/stream", "jobs", "jobs/{job}",
     "executions", "executions/{execution}", "executions/{execution}/logs", "queues", "queues/default", "workers",
-    "projects", "projects/{project}", "events", "events/{event}", "schema", "docs",
+    "projects", "projects/{project}", "projects/{project}/dashboard", "costs", "events", "events/{event}",
+    "schema", "docs",
 ]  # fmt: skip
 ADMIN_READS = ["keys", "audit"]
 OPERATOR_WRITES: list[tuple[str, str, Any]] = [
