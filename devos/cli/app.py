@@ -30,6 +30,7 @@ NOUNS = {
     "worker": "The processes that run jobs.",
     "project": "Projects: list, create, show their numbers.",
     "cost": "What work has cost, by day, project or action.",
+    "retention": "Delete what is over and old, or only say what would go.",
     "key": "API keys: list, create, revoke.",
     "bench": "Measure this installation.",
 }

@@ -5,6 +5,26 @@ import tasks_app.domain.ids
 from django.db import migrations, models
 
 
+# Events stay append-only for everybody but retention, and for it in the default partition alone: months are dropped.
+RETENTION = """
+create or replace function devos_refuse_change() returns trigger language plpgsql as $$
+begin
+  if tg_op = 'DELETE' and tg_table_name = 'events_default' and current_setting('devos.retention', true) = 'on' then
+    return old;
+  end if;
+  raise exception 'rows of % are written once: % refused', tg_table_name, tg_op
+    using errcode = 'integrity_constraint_violation';
+end $$;
+"""
+REFUSE_ALL = """
+create or replace function devos_refuse_change() returns trigger language plpgsql as $$
+begin
+  raise exception 'rows of % are written once: % refused', tg_table_name, tg_op
+    using errcode = 'integrity_constraint_violation';
+end $$;
+"""
+
+
 class Migration(migrations.Migration):
 
     dependencies = [
@@ -50,4 +70,5 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(django.db.models.functions.comparison.Coalesce('job_id', 'execution_id'), models.F('key'), condition=models.Q(('key__isnull', False)), name='execution_costs_once_per_key'), models.CheckConstraint(condition=models.Q(('amount__gte', 0), ('credits__gte', 0), ('input_tokens__gte', 0), ('output_tokens__gte', 0)), name='execution_costs_not_negative')],
             },
         ),
+        migrations.RunSQL(RETENTION, REFUSE_ALL),
     ]
