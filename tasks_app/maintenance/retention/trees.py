@@ -125,7 +125,7 @@ def delete(model: type[Model], column: str, values: Sequence[Any]) -> None:
         which = f'select "{key}" from "{table}" where "{column}" = any(%(ids)s)'
         keys = [row[0] for row in sql.run(which, {"ids": list(values)}, sql.RUNTIME)]
         for relation in relations:
-            pointing, name = relation.related_model, relation.field.column
+            pointing, name = relation.related_model, str(relation.field.column)
             if relation.on_delete is CASCADE:
                 delete(pointing, name, keys)
             elif relation.on_delete is SET_NULL:
