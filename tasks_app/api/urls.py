@@ -22,6 +22,7 @@ urlpatterns = [
     path("tasks/<str:task_id>/logs", tasks.TaskLogs.as_view()),
     path("tasks/<str:task_id>/events", tasks.TaskEvents.as_view()),
     path("tasks/<str:task_id>/children", tasks.TaskChildren.as_view()),
+    path("tasks/<str:task_id>/explain", tasks.TaskExplanation.as_view()),
     path("tasks/<str:task_id>/stream", tasks.TaskStream.as_view()),
     path("jobs", jobs.Jobs.as_view()),
     path("jobs/<str:job_id>", jobs.JobDetail.as_view()),

@@ -21,7 +21,8 @@ pytestmark = pytest.mark.django_db
 
 READS = [
     "me", "actions", "actions/core.echo", "tasks", "tasks/{task}", "tasks/{task}/jobs", "tasks/{task}/executions",
-    "tasks/{task}/logs", "tasks/{task}/events", "tasks/{task}/children", "tasks/{task}/stream", "jobs", "jobs/{job}",
+    "tasks/{task}/logs", "tasks/{task}/events", "tasks/{task}/children", "tasks/{task}/stream",
+    "tasks/{task}/explain", "jobs", "jobs/{job}",
     "executions", "executions/{execution}", "executions/{execution}/logs", "queues", "queues/default", "workers",
     "projects", "projects/{project}", "projects/{project}/dashboard", "costs", "events", "events/{event}",
     "schema", "docs",
