@@ -186,6 +186,33 @@ def test_f73_two_pruners_share_the_work(principal, drain, later, small):
     assert left()["Task"] == 0
 
 
+def test_f49_f73_pruning_beside_work_disturbs_neither(principal, drain, small):
+    small.DEVOS = small.DEVOS.model_copy(update={"keep_completed_d": 0, "retention_batch": 20})
+    errors, stop = [], threading.Event()
+
+    def prune():
+        try:
+            while not stop.is_set():
+                retention.run()
+        except Exception as error:
+            errors.append(error)
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=prune) for _ in range(2)]
+    [thread.start() for thread in threads]
+    try:
+        for _ in range(10):
+            submit_many(principal, [NOOP] * 30)
+            drain()
+    finally:
+        stop.set()
+        [thread.join(60) for thread in threads]
+    assert not errors
+    retention.run()
+    assert left() == dict.fromkeys(left(), 0)
+
+
 def test_f73_a_killed_pruner_loses_nothing_but_its_batch(principal, drain):
     submit_many(principal, [NOOP] * 12)
     drain()
