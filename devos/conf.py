@@ -75,6 +75,21 @@ class Conf(BaseModel):
     )
     idempotency_keep_h: int = Field(24, ge=1, description="Hours an Idempotency-Key answers with the first response.")
 
+    keep_completed_d: int = Field(
+        30, ge=0, description="Days completed and cancelled tasks are kept, with their jobs and executions."
+    )
+    keep_failed_d: int = Field(
+        90, ge=0, description="Days failed tasks and dead letters are kept; open dead letters stay until decided."
+    )
+    keep_events_d: int = Field(90, ge=0, description="Days events and log lines are kept; they go by whole months.")
+    retention_every_s: Seconds = Field(60, description="How often a part of what is over and old is deleted.")
+    retention_bite_s: Seconds = Field(
+        2, description="How long that may take each time; sweeps of the system worker wait behind it."
+    )
+    retention_batch: int = Field(
+        2_000, ge=1, le=20_000, description="Most tasks deleted in one transaction; far below a second of work."
+    )
+
     allow_private_addresses: bool = Field(
         True,
         description="Whether actions may call loopback and private addresses. Set 0 in production.",

@@ -8,7 +8,7 @@ import structlog
 from celery import shared_task
 from django.db import InterfaceError, OperationalError, connections
 
-from tasks_app.maintenance import hourly, probe
+from tasks_app.maintenance import hourly, probe, retention
 from tasks_app.runtime import worker_steps
 from tasks_app.runtime.queue_celery import WORK
 
@@ -31,6 +31,12 @@ def probe_tick() -> None:
 def hourly_tick() -> None:
     """Beat's hourly tidy-up."""
     _tick(hourly.tick)
+
+
+@shared_task(name="devos.retention", ignore_result=True)
+def retention_tick() -> None:
+    """Beat asks each minute for a part of what is to be deleted."""
+    _tick(retention.tick)
 
 
 def _tick(work: Callable[[], object]) -> None:

@@ -29,7 +29,9 @@ NOUNS = {
     "dlq": "Dead letters, the jobs that were given up: groups, retry, replay, discard, bulk.",
     "queue": "Queues: list, show, pause, resume.",
     "worker": "The processes that run jobs.",
-    "project": "Projects: list, create.",
+    "project": "Projects: list, create, show their numbers.",
+    "cost": "What work has cost, by day, project or action.",
+    "retention": "Delete what is over and old, or only say what would go.",
     "key": "API keys: list, create, revoke.",
     "bench": "Measure this installation.",
 }

@@ -25,6 +25,12 @@ AfterOption = Annotated[
 BeforeOption = Annotated[
     str | None, typer.Option("--before", metavar="MOMENT", help="Made before: ISO 8601, or 2h for 2 hours ago.")
 ]
+FromOption = Annotated[
+    str | None, typer.Option("--from", metavar="DAY", help="First day (UTC), like 2026-12-01; 30 days when left out.")
+]
+ToOption = Annotated[
+    str | None, typer.Option("--to", metavar="DAY", help="Last day (UTC), included; today by default.")
+]
 OldestOption = Annotated[bool, typer.Option("--oldest-first", help="The oldest first.")]
 
 
@@ -47,6 +53,17 @@ def actor(row: Row) -> str | None:
     """Who made it."""
     made_by = row.get("created_by") or row.get("triggered_by") or row.get("actor")
     return f"{made_by['type']} {made_by['id']}" if made_by else None
+
+
+def amounts(cost: Row) -> str | None:
+    """The money of a cost: ``1.25 EUR, 3 USD``."""
+    return ", ".join(f"{one['amount']} {one['currency']}" for one in cost["amounts"]) or None
+
+
+def tokens(cost: Row) -> str | None:
+    """The tokens of a cost, in and out."""
+    total = cost["input_tokens"] + cost["output_tokens"]
+    return f"{cost['input_tokens']} in, {cost['output_tokens']} out" if total else None
 
 
 def _attempt(row: Row) -> str:

@@ -40,3 +40,28 @@ def create(
         output.print_json(found)
     else:
         typer.echo(f"{found['slug']} {found['id']}")
+
+
+@app.command("show", cls=DevosCommand)
+def show(
+    ctx: typer.Context,
+    project: Annotated[str, typer.Argument(metavar="PROJECT", help="Its slug or id.")],
+    since: lists.FromOption = None,
+    until: lists.ToOption = None,
+) -> None:
+    """Show what a project runs, what became of its tasks, what they cost and how long they took."""
+    found = client(ctx).get("projects", project, "dashboard", **{"from": since, "to": until})
+    if wants_json(ctx):
+        output.print_json(found)
+        return
+    output.fields(
+        [
+            ("project", found["project"]),
+            ("days", f"{found['first_day']} to {found['last_day']}"),
+            *((name, found[name]) for name in ("running", "queued", "waiting", "completed", "failed", "cancelled")),
+            ("counted from", output.moment(found["exact_from"])),
+            ("execution time", output.milliseconds(found["execution_ms"])),
+            ("cost", lists.amounts(found["cost"])),
+            ("tokens", lists.tokens(found["cost"])),
+        ]
+    )

@@ -170,6 +170,27 @@ def replay(
     _submitted(ctx, api, api.post("tasks", task, "replay", body=body), follow)
 
 
+@app.command("explain", cls=DevosCommand)
+def explain(ctx: typer.Context, task: TaskArgument) -> None:
+    """Say why a task is not running: what stands in the way, since when, until when, and what to do."""
+    found = client(ctx).get("tasks", task, "explain")
+    if wants_json(ctx):
+        output.print_json(found)
+        return
+    output.styled(f"{found['task']} {found['status']}", output.COLOURS.get(found["status"], ""))
+    for place, reason in enumerate(found["reasons"], start=1):
+        typer.echo(f"\n{place}. {reason['code']}  {output.clean(reason['message'])}")
+        holder = reason["holder"] or {}
+        details = [
+            ("job", reason["job"]),
+            ("held by", " ".join(filter(None, (holder.get("type"), holder.get("id"), holder.get("name"))))),
+            ("since", output.moment(reason["since"])),
+            ("until", output.moment(reason["until"])),
+            ("to clear it", f"{reason['cleared_by']}. {reason['how']}".strip() if reason["how"] else None),
+        ]
+        output.fields([(f"   {label}", value) for label, value in details])
+
+
 @app.command("logs", cls=DevosCommand)
 def logs(
     ctx: typer.Context,

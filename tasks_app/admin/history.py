@@ -7,8 +7,6 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.utils.dateparse import parse_datetime
-
 from tasks_app.domain import clock, jsonsafe
 from tasks_app.models import Event, Execution, Job, Task, TaskLog, Worker
 from tasks_app.queries.dashboard import read_rows
@@ -120,33 +118,6 @@ def events(**which: UUID) -> list[Event]:
     """The newest events of a task, newest first."""
     found = Event.objects.filter(**which).order_by("-sequence")[:EVENTS_SHOWN]
     return list(found)
-
-
-_WHY = {
-    "time": "It was asked to start later.",
-    "retry": "It failed and is tried again after a pause.",
-    "handed_back": "Its worker stopped and handed it back.",
-    "paused": "It is paused.",
-    "dependency": "It waits for another job.",
-    "lock": "Another job holds the lock it needs.",
-    "slot": "All concurrency slots are taken.",
-}
-
-
-def why_waiting(job: Job) -> dict[str, Any]:
-    """Why a job waits, from what it says itself: ``{"text", "until", "rest"}``."""
-    blocked = job.blocked_by if isinstance(job.blocked_by, dict) else {}
-    reason = str(blocked.get("reason", "unknown"))
-    until = blocked.get("until")
-    moment = job.available_at if job.available_at and job.available_at > clock.now() else None
-    if isinstance(until, str):
-        try:
-            moment = parse_datetime(until) or moment
-        except ValueError:
-            pass
-    known = _WHY.get(reason, f"It waits: {reason.replace('_', ' ')}.")
-    rest = {key: value for key, value in blocked.items() if key not in {"reason", "until"}}
-    return {"text": known, "until": moment, "rest": rest, "job": job}
 
 
 def recent(moment: datetime | None, within: timedelta) -> bool:

@@ -17,6 +17,7 @@ from tasks_app.admin.verbs import Verb, VerbsAdmin
 from tasks_app.domain.principal import Principal
 from tasks_app.domain.states import JOB_FINAL, JobStatus
 from tasks_app.models import Job, Worker
+from tasks_app.queries import explain
 from tasks_app.services import jobs as services
 from tasks_app.templatetags import desk as display
 
@@ -117,7 +118,7 @@ class JobAdmin(VerbsAdmin):
         return {
             "buttons": self.buttons(request, row),
             "took": history.took(row.started_at, row.completed_at),
-            "why_waiting": [history.why_waiting(row)] if row.blocked_by else [],
+            "explanation": explain.of(row.task, [row]) if self.is_live(row) else None,
             "worker": Worker.objects.filter(pk=row.worker_id).first() if row.worker_id else None,
         }
 

@@ -31,7 +31,7 @@ from tasks_app.domain import clock, jsonsafe
 from tasks_app.domain.errors import DevosError
 from tasks_app.domain.principal import ROLES, Principal
 from tasks_app.models import ApiKey, Membership, Organization, Project
-from tasks_app.queries import actors
+from tasks_app.queries import actors, costs, project_dashboard
 from tasks_app.services import api_keys, audit, projects
 from tasks_app.templatetags import desk as display
 
@@ -148,6 +148,14 @@ class ProjectAdmin(DeskAdmin):
     list_select_related = ("organization",)
     search_fields = ("name", "slug")
     ordering = ("name",)
+    change_form_before_template = "admin/desk/project_numbers.html"
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        row = self.get_object(request, object_id)
+        numbers = project_dashboard.of(row, *costs.span(None, None)) if isinstance(row, Project) else None
+        return super().change_view(request, object_id, form_url, {**(extra_context or {}), "numbers": numbers})
 
     @column(description="Tasks")
     def tasks_link(self, project: Project) -> SafeString:

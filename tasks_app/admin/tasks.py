@@ -26,7 +26,7 @@ from tasks_app.admin.task_verbs import VERBS
 from tasks_app.admin.verbs import VerbsAdmin
 from tasks_app.domain.states import TASK_FINAL, TaskStatus
 from tasks_app.models import Task
-from tasks_app.queries import actors
+from tasks_app.queries import actors, explain
 from tasks_app.templatetags import desk as display
 
 CHILDREN_SHOWN = 50
@@ -140,7 +140,7 @@ class TaskAdmin(VerbsAdmin):
             "who": actors.name_of(row.created_by_type, row.created_by_id),
             "took": history.took(row.started_at, row.completed_at),
             "progress": next((job.progress for job in jobs if job.progress), None),
-            "why_waiting": [history.why_waiting(job) for job in jobs if job.blocked_by],
+            "explanation": explain.of(row) if self.is_live(row) else None,
         }
 
     def tab_context(self, request: HttpRequest, row: Task, tab: str) -> dict[str, Any]:

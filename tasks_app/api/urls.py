@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
-from tasks_app.api.views import actions, dead_letters, docs, executions, jobs, keys, platform, projects, tasks
+from tasks_app.api.views import actions, costs, dead_letters, docs, executions, jobs, keys, platform, projects, tasks
 
 urlpatterns = [
     path("me", platform.Me.as_view()),
@@ -22,6 +22,7 @@ urlpatterns = [
     path("tasks/<str:task_id>/logs", tasks.TaskLogs.as_view()),
     path("tasks/<str:task_id>/events", tasks.TaskEvents.as_view()),
     path("tasks/<str:task_id>/children", tasks.TaskChildren.as_view()),
+    path("tasks/<str:task_id>/explain", tasks.TaskExplanation.as_view()),
     path("tasks/<str:task_id>/stream", tasks.TaskStream.as_view()),
     path("jobs", jobs.Jobs.as_view()),
     path("jobs/<str:job_id>", jobs.JobDetail.as_view()),
@@ -46,6 +47,8 @@ urlpatterns = [
     path("workers", platform.Workers.as_view()),
     path("projects", projects.Projects.as_view()),
     path("projects/<str:project>", projects.ProjectItem.as_view()),
+    path("projects/<str:project>/dashboard", projects.ProjectDashboard.as_view()),
+    path("costs", costs.Costs.as_view()),
     path("keys", keys.Keys.as_view()),
     path("keys/<str:key_id>", keys.KeyItem.as_view()),
     path("events", platform.Events.as_view()),

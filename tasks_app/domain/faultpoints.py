@@ -19,6 +19,7 @@ POINTS = frozenset(
         "finish.before_commit",
         "finish.after_commit",
         "probe.running",
+        "retention.before_commit",
     }
 )
 

@@ -21,6 +21,7 @@ PREFIXES = {
     "task": "task",
     "job": "job",
     "execution": "exec",
+    "cost": "cost",
     "dead_letter": "dlq",
     "worker": "wrk",
     "audit": "aud",

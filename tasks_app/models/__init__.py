@@ -5,6 +5,7 @@ from tasks_app.models.audit import AuditEntry
 from tasks_app.models.dead_letter import DeadLetterJob, DeadLetterResult
 from tasks_app.models.event import Event
 from tasks_app.models.execution import Execution
+from tasks_app.models.execution_cost import ExecutionCost
 from tasks_app.models.idempotency_key import IdempotencyKey
 from tasks_app.models.job import Job
 from tasks_app.models.job_step import JobStep
@@ -13,6 +14,7 @@ from tasks_app.models.log import ExecutionLog, TaskLog
 from tasks_app.models.organization import Membership, Organization, Project
 from tasks_app.models.queue import Queue
 from tasks_app.models.resource import Resource
+from tasks_app.models.retention_mark import RetentionMark
 from tasks_app.models.task import Task
 from tasks_app.models.worker import Worker
 
@@ -23,6 +25,7 @@ __all__ = [
     "DeadLetterResult",
     "Event",
     "Execution",
+    "ExecutionCost",
     "ExecutionLog",
     "IdempotencyKey",
     "Job",
@@ -33,6 +36,7 @@ __all__ = [
     "Project",
     "Queue",
     "Resource",
+    "RetentionMark",
     "Task",
     "TaskLog",
     "Worker",

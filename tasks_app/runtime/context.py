@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
-from tasks_app.domain import ids, jsonsafe
+from tasks_app.domain import costs, ids, jsonsafe
 from tasks_app.domain.principal import Actor
 from tasks_app.runtime.slots import Signal
 
@@ -45,6 +45,9 @@ class Reporter(Protocol):
 
     def publish(self, type: str, data: Any, resource: tuple[str, str] | None) -> None:
         """Publish an event of this attempt."""
+
+    def spend(self, costs: list[costs.Cost]) -> bool:
+        """Store what was spent; False when the database is away. Storing the same again changes nothing."""
 
     def step(self, ordinal: int, name: str, work: Callable[[], Any]) -> tuple[Any, bool]:
         """The stored result of a durable step, or that of ``work``, stored; and whether it was stored before."""
@@ -101,6 +104,7 @@ class Context:
         self.log = Logger(self)
         self.last_progress: dict[str, Any] | None = None
         self.pending_logs: list[dict[str, Any]] = []
+        self.pending_costs: list[costs.Cost] = []
         self.dropped = 0
         self.steps_reused = 0
         self.redact: Callable[[Any], Any] = lambda value: value
@@ -180,6 +184,46 @@ class Context:
         self._written_at = time.monotonic()
         if progress or logs:
             self._reporter.report(progress, logs)
+
+    # -- what it cost -------------------------------------------------------------------------------------------------
+
+    def cost(
+        self,
+        provider: str,
+        model: str = "",
+        *,
+        input_tokens: int = 0,
+        output_tokens: int = 0,
+        credits: costs.Number = 0,
+        amount: costs.Number | None = None,
+        currency: str | None = None,
+        key: str | None = None,
+    ) -> None:
+        """Say what was just spent: tokens, credits, or an ``amount`` of money in ``currency`` (ISO 4217, like EUR).
+
+        It counts from this moment on, whatever becomes of the attempt. With a ``key`` it counts once for the job,
+        however often it is said: for the cost of a stored step, which a later attempt reuses. Amounts are kept exactly,
+        to 12 decimals. Raises `ActionError` INVALID_COST for what is negative, not finite or has no currency.
+        """
+        self.pending_costs.append(
+            costs.cost(
+                self.redact(provider),
+                self.redact(model),
+                input_tokens=input_tokens,
+                output_tokens=output_tokens,
+                credits=credits,
+                amount=amount,
+                currency=currency,
+                key=key,
+            )
+        )
+        self.flush_costs()
+
+    def flush_costs(self) -> bool:
+        """Write what is not written yet; whether nothing is left."""
+        if self.pending_costs and self._reporter.spend(self.pending_costs):
+            self.pending_costs = []
+        return not self.pending_costs
 
     # -- whether to stop ----------------------------------------------------------------------------------------------
 

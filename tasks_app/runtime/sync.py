@@ -9,11 +9,12 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 
 from tasks_app.actions import registry
 from tasks_app.actions.definition import ActionDefinition
 from tasks_app.domain import clock, ids
+from tasks_app.domain.costs import Cost
 from tasks_app.domain.errors import InvalidInput
 from tasks_app.domain.outcomes import Cancelled, ErrorInfo, Failed, Outcome, Succeeded
 from tasks_app.domain.principal import Principal
@@ -22,7 +23,7 @@ from tasks_app.models import Execution, ExecutionLog
 from tasks_app.runtime.context import Context, Identity
 from tasks_app.runtime.executor import Run, execute, since
 from tasks_app.runtime.slots import Signal
-from tasks_app.services import audit, events
+from tasks_app.services import audit, costs, events
 from tasks_app.services.tasks.prepare import checked_input
 
 _SECOND = timedelta(seconds=1)
@@ -46,6 +47,13 @@ class SyncReporter:
 
     def publish(self, type: str, data: Any, resource: tuple[str, str] | None) -> None:
         _publish(self.principal, self.execution, type, data=data, resource=resource)
+
+    def spend(self, spent: list[Cost]) -> bool:
+        try:
+            costs.record(self.execution.id, spent, using="default")
+        except (OperationalError, InterfaceError):
+            return False
+        return True
 
     def step(self, ordinal: int, name: str, work: Callable[[], Any]) -> tuple[Any, bool]:
         return work(), False
@@ -71,6 +79,7 @@ def run(principal: Principal, action_id: str, value: Any) -> Execution:
     context = _context(principal, execution, reporter)
     outcome = _within(limit_s, Run(context, action_id, execution.input, principal.organization_id))
     reporter.logs += context.pending_logs
+    context.flush_costs()
     _seal(principal, execution, outcome, since(started), context, reporter.logs)
     return execution
 

@@ -13,11 +13,12 @@ from django.db import InterfaceError, OperationalError, connections
 from psycopg.pq import TransactionStatus
 
 from tasks_app.actions import registry
+from tasks_app.domain.costs import Cost
 from tasks_app.domain.outcomes import Cancelled, HandedBack
 from tasks_app.runtime.context import Context, Identity
 from tasks_app.runtime.executor import Run, execute, since
 from tasks_app.runtime.slots import Signal, SlotTable
-from tasks_app.services import events, sql
+from tasks_app.services import costs, events, sql
 from tasks_app.services.bells import bells
 from tasks_app.services.jobs import steps
 from tasks_app.services.jobs.claim import Claimed
@@ -69,6 +70,15 @@ class JobReporter:
             job_id=self.job.attempt.job_id,
             execution_id=self.job.attempt.execution_id,
         )
+
+    def spend(self, spent: list[Cost]) -> bool:
+        try:
+            costs.record(self.job.attempt.execution_id, spent)
+        except (OperationalError, InterfaceError) as error:
+            log.warning("costs.database_away", costs=len(spent), error=str(error))
+            connections[sql.RUNTIME].close()
+            return False
+        return True
 
     def step(self, ordinal: int, name: str, work: Any) -> tuple[Any, bool]:
         if self._steps is None:
@@ -161,6 +171,7 @@ class WorkLoop:
         else:
             outcome = execute(Run(context, job.attempt.action_id, job.input, job.organization_id))
             _drop_interrupted_bookkeeping()
+            _write_costs(context)
         duration = since(started)
         self._add(job, self._finished(job, context, outcome, duration))
         known = self._average_ms.get(job.attempt.action_id, duration)
@@ -261,6 +272,18 @@ class WorkLoop:
         for job in jobs:
             self._group.append(Finished(job.attempt, self.worker_id, HandedBack(), time.monotonic(), 0.0))
         self._flush()
+
+
+def _write_costs(context: Context) -> None:
+    """What could not be written when it was spent is written before the end is; as patiently as the end itself."""
+    gives_up_at = time.monotonic() + settings.DEVOS.lease_s
+    while not context.flush_costs():
+        if time.monotonic() >= gives_up_at:
+            log.error(
+                "costs.not_written", execution=context.execution_id, costs=[str(c) for c in context.pending_costs]
+            )
+            return
+        time.sleep(0.5)
 
 
 def _drop_interrupted_bookkeeping() -> None:

@@ -9,7 +9,11 @@ from tasks_app.models import Organization, Queue
 
 DEFAULT_ORGANIZATION = "default"
 # name -> (Celery task, seconds). A tick that nobody took in time is worthless: the next one asks the same.
-_TICKS = {"devos.probe": lambda: settings.DEVOS.probe_every_s, "devos.hourly": lambda: 3600.0}
+_TICKS = {
+    "devos.probe": lambda: settings.DEVOS.probe_every_s,
+    "devos.retention": lambda: settings.DEVOS.retention_every_s,
+    "devos.hourly": lambda: 3600.0,
+}
 
 
 def ensure_defaults() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -239,6 +240,13 @@ def error_box(error: Any) -> dict[str, Any]:
 def grouped(value: int | None) -> str:
     """A whole number with thousands apart."""
     return DASH if value is None else f"{value:,}"
+
+
+@register.filter
+def money(value: Decimal) -> str:
+    """An exact amount, thousands apart and with at least two decimals."""
+    whole, _, cents = f"{value:,f}".partition(".")
+    return f"{whole}.{cents:0<2}"
 
 
 @register.filter

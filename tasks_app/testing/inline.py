@@ -7,13 +7,17 @@ from typing import Any
 
 from tasks_app.actions.definition import ActionDefinition
 from tasks_app.domain import ids
+from tasks_app.domain.costs import Cost
 from tasks_app.domain.principal import Actor
 from tasks_app.runtime.context import Context, Identity
 from tasks_app.runtime.slots import Signal
 
 
 class RecordingReporter:
-    """Keeps what an action says. Set ``asked`` or ``shutting_down`` to try its reaction to a cancel or a shutdown."""
+    """Keeps what an action says and spends.
+
+    Set ``asked`` or ``shutting_down`` to try its reaction to a cancel or a shutdown.
+    """
 
     def __init__(self, asked: Signal | None = None, shutting_down: bool = False) -> None:
         self.asked = asked
@@ -21,6 +25,7 @@ class RecordingReporter:
         self.progress: list[dict[str, Any]] = []
         self.logs: list[dict[str, Any]] = []
         self.events: list[tuple[str, Any, tuple[str, str] | None]] = []
+        self.costs: list[Cost] = []
         self.steps: dict[int, Any] = {}
 
     def report(self, progress: dict[str, Any] | None, logs: list[dict[str, Any]]) -> None:
@@ -35,6 +40,10 @@ class RecordingReporter:
 
     def publish(self, type: str, data: Any, resource: tuple[str, str] | None) -> None:
         self.events.append((type, data, resource))
+
+    def spend(self, costs: list[Cost]) -> bool:
+        self.costs += costs
+        return True
 
     def step(self, ordinal: int, name: str, work: Callable[[], Any]) -> tuple[Any, bool]:
         if ordinal in self.steps:

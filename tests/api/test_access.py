@@ -21,9 +21,11 @@ pytestmark = pytest.mark.django_db
 
 READS = [
     "me", "actions", "actions/core.echo", "tasks", "tasks/{task}", "tasks/{task}/jobs", "tasks/{task}/executions",
-    "tasks/{task}/logs", "tasks/{task}/events", "tasks/{task}/children", "tasks/{task}/stream", "jobs", "jobs/{job}",
+    "tasks/{task}/logs", "tasks/{task}/events", "tasks/{task}/children", "tasks/{task}/stream",
+    "tasks/{task}/explain", "jobs", "jobs/{job}",
     "executions", "executions/{execution}", "executions/{execution}/logs", "queues", "queues/default", "workers",
-    "projects", "projects/{project}", "events", "events/{event}", "schema", "docs",
+    "projects", "projects/{project}", "projects/{project}/dashboard", "costs", "events", "events/{event}",
+    "schema", "docs",
     "dead-letters", "dead-letters/groups", "dead-letters/{letter}", "dead-letters/bulk/{task}/results",
 ]  # fmt: skip
 ADMIN_READS = ["keys", "audit"]

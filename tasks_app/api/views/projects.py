@@ -6,10 +6,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasks_app.api.base import ApiView, answer, listed
+from tasks_app.api.represent.costs import ProjectDashboardOut, project_dashboard_out
 from tasks_app.api.represent.platform import ProjectList, ProjectOut, project_out
 from tasks_app.api.requests import ProjectBody, ProjectPatch
 from tasks_app.api.schema import documented
-from tasks_app.queries import projects
+from tasks_app.queries import project_dashboard, projects
+from tasks_app.queries.project_dashboard import DashboardQuery
 from tasks_app.queries.projects import ProjectFilter
 from tasks_app.services import projects as verbs
 
@@ -38,3 +40,11 @@ class ProjectItem(ApiView):
         body = self.body(ProjectPatch)
         found = projects.get(self.principal, project)
         return answer(project_out(verbs.update(self.principal, found.id, **body.model_dump())))
+
+
+class ProjectDashboard(ApiView):
+    query = {"GET": DashboardQuery}
+
+    @documented("Read the numbers of a project, by id or slug", ProjectDashboardOut, errors=(404,))
+    def get(self, request: Request, project: str) -> Response:
+        return answer(project_dashboard_out(project_dashboard.read(self.principal, project, self.parameters)))

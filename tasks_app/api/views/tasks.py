@@ -13,6 +13,7 @@ from tasks_app.api.base import ApiView, answer, listed, uuid_of
 from tasks_app.api.represent.common import log_out
 from tasks_app.api.represent.events import EventList, LogList, event_out
 from tasks_app.api.represent.executions import ExecutionList, execution_out
+from tasks_app.api.represent.explanations import ExplanationOut, explanation_out
 from tasks_app.api.represent.jobs import JobList, job_out
 from tasks_app.api.represent.tasks import BulkOut, TaskList, TaskOut, task_out
 from tasks_app.api.requests import BulkBody, BulkDocument, PriorityBody, ReasonBody, ReplayBody
@@ -21,6 +22,7 @@ from tasks_app.api.submission import bulk_answer, read_specs, submitted_answer
 from tasks_app.queries import events, executions, jobs, logs, tasks
 from tasks_app.queries.events import TimelineQuery
 from tasks_app.queries.executions import ExecutionsOfTask
+from tasks_app.queries.explain import explain
 from tasks_app.queries.jobs import JobsOfTask
 from tasks_app.queries.logs import LogQuery
 from tasks_app.queries.tasks import ChildFilter, TaskFilter
@@ -145,6 +147,12 @@ class TaskChildren(ApiView):
     @documented("List the children of a task", TaskList, errors=(404,))
     def get(self, request: Request, task_id: str) -> Response:
         return listed(tasks.children(self.principal, uuid_of("task", task_id), self.parameters), task_out)
+
+
+class TaskExplanation(ApiView):
+    @documented("Say why a task is not running", ExplanationOut, errors=(404,))
+    def get(self, request: Request, task_id: str) -> Response:
+        return answer(explanation_out(explain(self.principal, uuid_of("task", task_id))))
 
 
 class TaskStream(ApiView):

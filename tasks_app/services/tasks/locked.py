@@ -16,7 +16,10 @@ def locked(principal: Principal, task_id: UUID) -> tuple[Task, list[Job]]:
     if not Task.objects.filter(id=task_id, organization_id=principal.organization_id).exists():
         raise NotFound("task", ids.to_text("task", task_id))
     jobs = list(Job.objects.select_for_update().filter(task_id=task_id).order_by("id"))
-    return Task.objects.select_for_update().get(id=task_id), jobs
+    task = Task.objects.select_for_update().filter(id=task_id).first()
+    if task is None:  # retention was quicker
+        raise NotFound("task", ids.to_text("task", task_id))
+    return task, jobs
 
 
 def publish(principal: Principal, task: Task, type: str, job: Job | None = None, **data: object) -> None:

@@ -88,6 +88,8 @@ def test_an_unfinished_task_says_that_it_is_live_and_why_it_waits(
     client = desk("viewer")
     text = client.get(page("task", task.pk)).text
     assert "Why it is not running" in text
+    assert 'data-code="TIME"' in text or 'data-code="DUE"' in text or 'data-code="NO_SYSTEM_WORKER"' in text
+    assert 'data-code="NO_WORKER"' in client.get(page("job", task.jobs.get().pk)).text
     assert f"/admin/tasks_app/task/{task.pk}/live/" in text
     assert client.get(page("task", task.pk, part="live")).json()["live"] is True
 

@@ -54,6 +54,26 @@ def test_a_task_is_listed_shown_and_steered(run: Run) -> None:
     assert "not needed" in waited.err
 
 
+def test_why_a_task_is_not_running(run: Run) -> None:
+    task = _submit(run, "--delay", "1h")
+    assert run("queue", "pause", "default", "--reason", "tests").code == 0
+    found = run("task", "explain", task, "--json").json
+    assert [reason["code"] for reason in found["reasons"]] == ["TIME", "QUEUE_PAUSED", "NO_WORKER"]
+    shown = run("task", "explain", task)
+    assert shown.code == 0
+    assert "1. TIME  It was asked to start later." in shown.out
+    assert "`devos queue resume default`." in shown.out
+
+
+def test_what_was_spent(run: Run) -> None:
+    project = run("project", "create", "site", "--json").json["id"]
+    assert run("cost", "list", "--by", "action").code == 0
+    assert run("cost", "list", "--project", "site", "--json").json == []
+    shown = run("project", "show", "site")
+    assert project in shown.out and "running" in shown.out
+    assert run("project", "show", "site", "--from", "yesterday").code == 2
+
+
 def test_what_belongs_to_a_task(run: Run) -> None:
     task = _submit(run)
     (job,) = run("task", "jobs", task, "--json").json
