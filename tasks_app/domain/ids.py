@@ -23,6 +23,7 @@ PREFIXES = {
     "execution": "exec",
     "dead_letter": "dlq",
     "worker": "wrk",
+    "approval": "appr",
     "audit": "aud",
     "user": "user",
 }

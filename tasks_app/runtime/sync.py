@@ -14,16 +14,19 @@ from django.db import connection, transaction
 from tasks_app.actions import registry
 from tasks_app.actions.definition import ActionDefinition
 from tasks_app.domain import clock, ids
-from tasks_app.domain.errors import InvalidInput
+from tasks_app.domain.errors import ActionError, InvalidInput
 from tasks_app.domain.outcomes import Cancelled, ErrorInfo, Failed, Outcome, Succeeded
 from tasks_app.domain.principal import Principal
 from tasks_app.domain.states import ExecutionStatus
+from tasks_app.domain.waits import WaitRequest
 from tasks_app.models import Execution, ExecutionLog
 from tasks_app.runtime.context import Context, Identity
 from tasks_app.runtime.executor import Run, execute, since
 from tasks_app.runtime.slots import Signal
 from tasks_app.services import audit, events
 from tasks_app.services.tasks.prepare import checked_input
+from tasks_app.services.tasks.spec import TaskSpec
+from tasks_app.services.waits.enter import Standing
 
 _SECOND = timedelta(seconds=1)
 
@@ -44,11 +47,22 @@ class SyncReporter:
     def stopping(self) -> bool:
         return False
 
-    def publish(self, type: str, data: Any, resource: tuple[str, str] | None) -> None:
-        _publish(self.principal, self.execution, type, data=data, resource=resource)
+    def publish(self, type: str, data: Any, resource: tuple[str, str] | None, key: str) -> None:
+        _publish(self.principal, self.execution, type, data=data, resource=resource, key=key)
 
     def step(self, ordinal: int, name: str, work: Callable[[], Any]) -> tuple[Any, bool]:
         return work(), False
+
+    def spawn(self, ordinal: int, spec: TaskSpec) -> tuple[str, bool]:
+        raise _needs_a_job("ctx.spawn")
+
+    def wait(self, ordinal: int, request: WaitRequest) -> Standing:
+        raise _needs_a_job("a wait")
+
+
+def _needs_a_job(what: str) -> ActionError:
+    message = f"{what} needs a task, and sync mode makes none: run this action in mode async."
+    return ActionError("NOT_IN_SYNC_MODE", message, retryable=False)
 
 
 def run(principal: Principal, action_id: str, value: Any) -> Execution:

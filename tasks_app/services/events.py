@@ -1,4 +1,4 @@
-"""Publishing events: a row in the transaction of what happened."""
+"""Publishing events: a row in the transaction of what happened, and the end of the waits it fits."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import re
 from typing import Any
 from uuid import UUID
 
-from tasks_app.domain import clock, jsonsafe
+from django.db import connections, transaction
+
+from tasks_app.domain import clock, ids, jsonsafe
 from tasks_app.domain.errors import InvalidInput
-from tasks_app.domain.principal import Actor
+from tasks_app.domain.principal import Actor, Principal
+from tasks_app.domain.waits import KEY_MAX, is_waited_for
 from tasks_app.models import Event
+from tasks_app.services.waits import ends, wake
 
 _TYPE = re.compile(r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$")
 
@@ -27,11 +31,21 @@ def publish(
     job_id: UUID | None = None,
     execution_id: UUID | None = None,
     metadata: Any = None,
+    key: str = "",
+    using: str = "default",
 ) -> Event:
-    """Write one event. Raises `InvalidInput` when ``type`` is not dotted lower case such as ``website.created``."""
+    """Write one event, and end the waits it fits in the same transaction (the caller's on ``using``, if there is one).
+
+    ``key`` names which of many it is about, for those who wait for one. Raises `InvalidInput` when ``type`` is not
+    dotted lower case such as ``website.created``, and for a key that is no text of at most 300 characters.
+    """
     if not _TYPE.match(type) or len(type) > 200:
         raise InvalidInput(f"{type[:200]!r} is not an event type; use dotted lower case such as website.created")
-    return Event.objects.create(
+    if len(key) > KEY_MAX or (problem := jsonsafe.text_problem(key)):
+        problem = problem if len(key) <= KEY_MAX else f"must be at most {KEY_MAX} characters"
+        raise InvalidInput(f"key: {problem}", [{"field": "key", "problem": problem}])
+    waited_for = is_waited_for(type)
+    event = Event(
         type=type,
         timestamp=clock.now(),
         organization_id=organization_id,
@@ -39,6 +53,7 @@ def publish(
         actor_id=actor.id,
         resource_type=resource[0] if resource else None,
         resource_id=resource[1] if resource else None,
+        key=key if waited_for else None,
         task_id=task_id,
         job_id=job_id,
         execution_id=execution_id,
@@ -47,3 +62,47 @@ def publish(
         correlation_id=correlation_id,
         causation_id=causation_id,
     )
+    event.save(using=using, force_insert=True)
+    if waited_for:
+        _end_waits(event, using)
+    return event
+
+
+def emit(
+    principal: Principal,
+    type: str,
+    *,
+    data: Any = None,
+    resource: tuple[str, str] | None = None,
+    key: str = "",
+    correlation_id: str = "",
+) -> Event:
+    """An event from outside. Raises `PermissionDenied`, and `InvalidInput` also for a type of the runtime's own."""
+    principal.require("events.write")
+    if not is_waited_for(type):
+        problem = "begins like the events of the runtime itself; choose another first part"
+        raise InvalidInput(f"type: {problem}", [{"field": "type", "problem": problem}])
+    with transaction.atomic():
+        return publish(
+            type,
+            organization_id=principal.organization_id,
+            actor=principal.actor,
+            correlation_id=correlation_id or principal.correlation_id or ids.to_text("event", ids.new_id()),
+            data=data,
+            resource=resource,
+            key=key,
+            metadata={"request_id": principal.request_id},
+        )
+
+
+def _end_waits(event: Event, using: str) -> None:
+    if not connections[using].in_atomic_block:
+        wake.wake(ends.by_event(event, using, wait_for_locks=True))
+        return
+    ended = ends.by_event(event, using, wait_for_locks=False)
+
+    def look_again() -> None:
+        # A wait that was begun while this transaction was open saw neither it nor was seen by it.
+        wake.wake([*ended, *ends.by_event(event, using, wait_for_locks=True)])
+
+    transaction.on_commit(look_again, using=using)

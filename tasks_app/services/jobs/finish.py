@@ -16,13 +16,14 @@ from django.conf import settings
 from django.db import DataError
 
 from tasks_app.domain import faultpoints, jsonsafe
-from tasks_app.domain.outcomes import Attempt, ErrorInfo, Failed, Outcome, Settlement, settle
+from tasks_app.domain.outcomes import Attempt, ErrorInfo, Failed, Outcome, Settlement, Waiting, settle
 from tasks_app.domain.states import JOB_FINAL, JobStatus, TaskStatus, sources
 from tasks_app.services import sql
 from tasks_app.services.bells import bells
 from tasks_app.services.jobs import claim
 from tasks_app.services.jobs.claim import Claimed
 from tasks_app.services.jobs.ready import ready_due
+from tasks_app.services.waits import wake
 
 log = structlog.get_logger()
 
@@ -87,7 +88,8 @@ t as (
   -- Not compared plainly: the planner would take the index on statuses, which is full of dead entries.
   from g where t.id = g.task_id and t.status || '' = any(%(task_from)s)),
 r as materialized (
-  select g.*, created_by_type as by_type, created_by_id as by_id, correlation_id
+  select g.*, created_by_type as by_type, created_by_id as by_id, correlation_id,
+    case when over then parent_task_id end as parent
   from g join tasks on tasks.id = task_id),
 {extras}v as (
   insert into events (id, type, organization_id, actor_type, actor_id, task_id, job_id, execution_id, data,
@@ -99,7 +101,7 @@ r as materialized (
   from r cross join lateral (values ('execution.', execution_status), ('job.', job_to), ('task.', task_to),
     ('job.', case when fingerprint is not null then 'dead_lettered' end)) as s(noun, status)
   where s.status is not null)
-select execution from g
+select execution, parent from r
 """
 
 _PLAIN, _FULL = (sql.statement(_FINISH.replace("{extras}", extras)) for extras in ("", _EXTRAS))
@@ -228,7 +230,7 @@ def log_row(execution_id: UUID, line: dict[str, Any], now: float) -> dict[str, A
 
 def _after_commit(settled: Sequence[tuple[Finished, Settlement]], rows: list[tuple[Any, ...]]) -> set[UUID]:
     faultpoints.reach("finish.after_commit")
-    accepted = {execution for (execution,) in rows}
+    accepted = {execution for execution, _ in rows}
     for one, _ in settled:
         if one.attempt.execution_id not in accepted:
             log.warning(
@@ -236,6 +238,10 @@ def _after_commit(settled: Sequence[tuple[Finished, Settlement]], rows: list[tup
             )
     if any(change.job is JobStatus.RETRYING and change.delay_s <= 0 for _, change in settled):
         ready_due()
+    # What they wait for may have come while they were parked.
+    wake.wake([one.attempt.job_id for one, _ in settled if isinstance(one.outcome, Waiting)])
+    if parents := sorted({parent for _, parent in rows if parent}):
+        wake.parents_of_ended(parents)
     for one, change in settled:
         # Short jobs are over before anybody can watch them.
         if one.duration_ms >= settings.DEVOS.light_job_ms:

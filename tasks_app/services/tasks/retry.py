@@ -15,6 +15,7 @@ from tasks_app.models import DeadLetterJob, Job, Task
 from tasks_app.models.task import next_check
 from tasks_app.services import audit, sql
 from tasks_app.services.bells import bells, ring_after_commit
+from tasks_app.services.jobs import steps
 from tasks_app.services.tasks.locked import locked, publish
 from tasks_app.services.tasks.submit import owner_of
 
@@ -64,6 +65,7 @@ def _again(principal: Principal, task: Task, job: Job, reason: str) -> None:
         error=None,
         cancel_requested_at=None,
     )
+    steps.ask_again(job.id)
     DeadLetterJob.objects.filter(job_id=job.id, status="open").update(
         status="retried", decided_by=owner_of(principal), decided_at=now, reason=reason
     )
