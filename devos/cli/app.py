@@ -26,6 +26,7 @@ NOUNS = {
     "task": "Submit, watch, cancel, retry and replay tasks.",
     "job": "The jobs of tasks: list, show, retry, cancel.",
     "execution": "Attempts at running an action: list, show, logs.",
+    "approval": "Decisions that work waits for: list, show, approve, reject.",
     "queue": "Queues: list, show, pause, resume.",
     "worker": "The processes that run jobs.",
     "project": "Projects: list, create.",

@@ -16,6 +16,7 @@ from tasks_app.admin.principal import desk_of
 from tasks_app.domain import ids
 from tasks_app.domain.errors import NotFound
 from tasks_app.domain.states import ExecutionStatus, JobStatus, TaskStatus
+from tasks_app.domain.waits import ApprovalState
 from tasks_app.models import Project, Queue
 from tasks_app.models.dead_letter import DEAD_LETTER_STATES
 from tasks_app.queries.dashboard import first_id_at
@@ -88,6 +89,13 @@ class DeadLetterStatusFilter(_Choice):
 
     def lookups(self, request: HttpRequest, model_admin: object) -> Choices:
         return [(s, s.capitalize()) for s in DEAD_LETTER_STATES]
+
+
+class ApprovalStatusFilter(_Choice):
+    title = parameter_name = field = "status"
+
+    def lookups(self, request: HttpRequest, model_admin: object) -> Choices:
+        return [(s, s.capitalize()) for s in ApprovalState]
 
 
 class TypeFilter(_Choice):

@@ -130,6 +130,11 @@ _WHY = {
     "dependency": "It waits for another job.",
     "lock": "Another job holds the lock it needs.",
     "slot": "All concurrency slots are taken.",
+    "sleep": "It sleeps.",
+    "snooze": "It asked to be run again later.",
+    "event": "It waits for an event.",
+    "approval": "It waits for somebody's decision.",
+    "children": "It waits for the tasks it has spawned.",
 }
 
 
@@ -145,7 +150,7 @@ def why_waiting(job: Job) -> dict[str, Any]:
         except ValueError:
             pass
     known = _WHY.get(reason, f"It waits: {reason.replace('_', ' ')}.")
-    rest = {key: value for key, value in blocked.items() if key not in {"reason", "until"}}
+    rest = {key: value for key, value in blocked.items() if key not in {"reason", "until", "wait"}}
     return {"text": known, "until": moment, "rest": rest, "job": job}
 
 

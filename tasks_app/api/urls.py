@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
-from tasks_app.api.views import actions, docs, executions, jobs, keys, platform, projects, tasks
+from tasks_app.api.views import actions, approvals, docs, executions, jobs, keys, platform, projects, tasks
 
 urlpatterns = [
     path("me", platform.Me.as_view()),
@@ -30,6 +30,10 @@ urlpatterns = [
     path("executions", executions.Executions.as_view()),
     path("executions/<str:execution_id>", executions.ExecutionItem.as_view()),
     path("executions/<str:execution_id>/logs", executions.ExecutionLogs.as_view()),
+    path("approvals", approvals.Approvals.as_view()),
+    path("approvals/<str:approval_id>", approvals.ApprovalItem.as_view()),
+    path("approvals/<str:approval_id>/approve", approvals.ApprovalApprove.as_view()),
+    path("approvals/<str:approval_id>/reject", approvals.ApprovalReject.as_view()),
     path("queues", platform.Queues.as_view()),
     path("queues/<str:name>", platform.QueueItem.as_view()),
     path("queues/<str:name>/pause", platform.QueuePause.as_view()),

@@ -70,6 +70,20 @@ class WaitRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a wait stands. When it is open the job parks for ``remaining_s`` at most, with ``blocked_by``.
+
+    ``timeout_s``: its whole length, from its first start.
+    """
+
+    state: StepState
+    output: Any
+    timeout_s: float
+    remaining_s: float = 0.0
+    blocked_by: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ReceivedEvent:
     """An event that ended a `Context.wait_event`. ``resource`` is (type, id)."""
 

@@ -83,9 +83,15 @@ class Context(Durable):
     """The first argument of every action. Its steps and waits are those of `Durable`."""
 
     def __init__(
-        self, identity: Identity, reporter: Reporter, *, checkpoint: dict[str, Any] | None = None, log_lines_max: int
+        self,
+        identity: Identity,
+        reporter: Reporter,
+        *,
+        checkpoint: dict[str, Any] | None = None,
+        log_lines_max: int,
+        wait_timeout_s: float,
     ) -> None:
-        super().__init__()
+        super().__init__(wait_timeout_s)
         self._identity = identity
         self._reporter = self._steps = reporter
         self._log_lines_max = log_lines_max

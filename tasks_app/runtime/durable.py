@@ -8,18 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 from uuid import UUID
-
-from django.conf import settings
 
 from tasks_app.domain import ids, waits
 from tasks_app.domain.errors import WaitTimeout
-from tasks_app.domain.waits import ChildOutcome, Decision, ReceivedEvent, StepState, WaitRequest
-from tasks_app.services.tasks.spec import TaskSpec
-
-if TYPE_CHECKING:
-    from tasks_app.services.waits.enter import Standing
+from tasks_app.domain.waits import ChildOutcome, Decision, ReceivedEvent, Standing, StepState, WaitRequest
 
 T = TypeVar("T")
 
@@ -52,7 +46,7 @@ class StepReporter(Protocol):
     def step(self, ordinal: int, name: str, work: Callable[[], Any]) -> tuple[Any, bool]:
         """The stored result of a durable step, or that of ``work``, stored; and whether it was stored before."""
 
-    def spawn(self, ordinal: int, spec: TaskSpec) -> tuple[str, bool]:
+    def spawn(self, ordinal: int, type: str, input: Any, options: dict[str, Any]) -> tuple[str, bool]:
         """The id of the child task made at this place, made now if it was not before; and whether it was."""
 
     def wait(self, ordinal: int, request: WaitRequest) -> Standing:
@@ -63,9 +57,9 @@ class Durable:
     """Steps and waits of `Context`. Not for several threads at once: the order of the calls makes them durable."""
 
     _steps: StepReporter
-    task_id: Any
 
-    def __init__(self) -> None:
+    def __init__(self, wait_timeout_s: float) -> None:
+        self._wait_timeout_s = wait_timeout_s
         self._ordinal = 0
         self._spawned: list[str] = []
         self.steps_reused = 0
@@ -90,9 +84,7 @@ class Durable:
         `wait_children`. Cancelling this task cancels it. Raises what submitting a task raises.
         """
         self.raise_if_cancelled()
-        given = {"parent_task": self.task_id, **options}
-        spec = TaskSpec(type=type, input={} if input is None else input, **given)
-        task_id, reused = self._steps.spawn(self._next(), spec)
+        task_id, reused = self._steps.spawn(self._next(), type, {} if input is None else input, options)
         self.steps_reused += reused
         self._spawned.append(task_id)
         return task_id
@@ -182,6 +174,5 @@ class Durable:
         self.parked = why
         raise why
 
-    @staticmethod
-    def _limit(timeout_s: float | None) -> float:
-        return settings.DEVOS.wait_timeout_s if timeout_s is None else timeout_s
+    def _limit(self, timeout_s: float | None) -> float:
+        return self._wait_timeout_s if timeout_s is None else timeout_s

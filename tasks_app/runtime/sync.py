@@ -18,15 +18,13 @@ from tasks_app.domain.errors import ActionError, InvalidInput
 from tasks_app.domain.outcomes import Cancelled, ErrorInfo, Failed, Outcome, Succeeded
 from tasks_app.domain.principal import Principal
 from tasks_app.domain.states import ExecutionStatus
-from tasks_app.domain.waits import WaitRequest
+from tasks_app.domain.waits import Standing, WaitRequest
 from tasks_app.models import Execution, ExecutionLog
 from tasks_app.runtime.context import Context, Identity
 from tasks_app.runtime.executor import Run, execute, since
 from tasks_app.runtime.slots import Signal
 from tasks_app.services import audit, events
 from tasks_app.services.tasks.prepare import checked_input
-from tasks_app.services.tasks.spec import TaskSpec
-from tasks_app.services.waits.enter import Standing
 
 _SECOND = timedelta(seconds=1)
 
@@ -53,7 +51,7 @@ class SyncReporter:
     def step(self, ordinal: int, name: str, work: Callable[[], Any]) -> tuple[Any, bool]:
         return work(), False
 
-    def spawn(self, ordinal: int, spec: TaskSpec) -> tuple[str, bool]:
+    def spawn(self, ordinal: int, type: str, input: Any, options: dict[str, Any]) -> tuple[str, bool]:
         raise _needs_a_job("ctx.spawn")
 
     def wait(self, ordinal: int, request: WaitRequest) -> Standing:
@@ -99,7 +97,8 @@ def _context(principal: Principal, execution: Execution, reporter: SyncReporter)
         execution.id,
         request_id=principal.request_id,
     )
-    return Context(identity, reporter, log_lines_max=settings.DEVOS.log_lines_max)
+    knobs = settings.DEVOS
+    return Context(identity, reporter, log_lines_max=knobs.log_lines_max, wait_timeout_s=knobs.wait_timeout_s)
 
 
 @transaction.atomic

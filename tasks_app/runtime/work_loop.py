@@ -13,8 +13,9 @@ from django.db import InterfaceError, OperationalError, connections
 from psycopg.pq import TransactionStatus
 
 from tasks_app.actions import registry
+from tasks_app.domain import ids
 from tasks_app.domain.outcomes import Cancelled, HandedBack
-from tasks_app.domain.waits import StepKind, WaitRequest
+from tasks_app.domain.waits import Standing, StepKind, WaitRequest
 from tasks_app.runtime.context import Context, Identity
 from tasks_app.runtime.executor import Run, execute, since
 from tasks_app.runtime.slots import Signal, SlotTable
@@ -26,7 +27,7 @@ from tasks_app.services.jobs.finish import Finished, finish, finish_and_claim
 from tasks_app.services.jobs.report import report
 from tasks_app.services.jobs.steps import Past
 from tasks_app.services.tasks.spec import TaskSpec
-from tasks_app.services.waits.enter import Standing, enter
+from tasks_app.services.waits.enter import enter
 
 log = structlog.get_logger()
 
@@ -80,10 +81,12 @@ class JobReporter:
             return past.output, True
         return steps.store(self.job.attempt.job_id, ordinal, name, work()), False
 
-    def spawn(self, ordinal: int, spec: TaskSpec) -> tuple[str, bool]:
-        if past := self._before(ordinal, StepKind.SPAWN, spec.type):
+    def spawn(self, ordinal: int, type: str, input: Any, options: dict[str, Any]) -> tuple[str, bool]:
+        if past := self._before(ordinal, StepKind.SPAWN, type):
             return past.output, True
         job = self.job
+        parent = ids.to_text("task", job.attempt.task_id)
+        spec = TaskSpec.model_validate({"type": type, "input": input, "parent_task": parent, **options})
         principal = replace(
             principals.of_actor(job.actor, job.organization_id),
             request_id=job.request_id,
@@ -225,7 +228,13 @@ class WorkLoop:
             job.request_id,
         )
         reporter = JobReporter(job, self.worker_id, self.slots, self.slot)
-        return Context(identity, reporter, checkpoint=job.checkpoint, log_lines_max=settings.DEVOS.log_lines_max)
+        return Context(
+            identity,
+            reporter,
+            checkpoint=job.checkpoint,
+            log_lines_max=settings.DEVOS.log_lines_max,
+            wait_timeout_s=settings.DEVOS.wait_timeout_s,
+        )
 
     def _hard_limit(self, job: Claimed) -> float:
         try:

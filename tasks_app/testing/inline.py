@@ -9,11 +9,9 @@ from typing import Any
 from tasks_app.actions.definition import ActionDefinition
 from tasks_app.domain import ids, waits
 from tasks_app.domain.principal import Actor
-from tasks_app.domain.waits import StepKind, StepState, WaitRequest
+from tasks_app.domain.waits import Standing, StepKind, StepState, WaitRequest
 from tasks_app.runtime.context import Context, Identity
 from tasks_app.runtime.slots import Signal
-from tasks_app.services.tasks.spec import TaskSpec
-from tasks_app.services.waits.enter import Standing
 
 # Given instead of an event, a decision or an outcome: it does not come in time.
 TIMES_OUT = object()
@@ -50,7 +48,7 @@ class RecordingReporter:
         self.steps: dict[int, Any] = {}
         self.slept: list[float] = []
         self.approvals: list[WaitRequest] = []
-        self.spawned: list[TaskSpec] = []
+        self.spawned: list[tuple[str, Any, dict[str, Any]]] = []
         self._waited: dict[int, Standing] = {}
 
     def report(self, progress: dict[str, Any] | None, logs: list[dict[str, Any]]) -> None:
@@ -72,10 +70,10 @@ class RecordingReporter:
         self.steps[ordinal] = work()
         return self.steps[ordinal], False
 
-    def spawn(self, ordinal: int, spec: TaskSpec) -> tuple[str, bool]:
+    def spawn(self, ordinal: int, type: str, input: Any, options: dict[str, Any]) -> tuple[str, bool]:
         if ordinal in self.steps:
             return self.steps[ordinal], True
-        self.spawned.append(spec)
+        self.spawned.append((type, input, options))
         self.steps[ordinal] = ids.to_text("task", ids.new_id())
         return self.steps[ordinal], False
 
@@ -164,7 +162,9 @@ def run_action(
         task=ids.new_id(),
         job=ids.new_id(),
     )
-    context = Context(identity, reporter or RecordingReporter(), checkpoint=checkpoint, log_lines_max=100_000)
+    context = Context(
+        identity, reporter or RecordingReporter(), checkpoint=checkpoint, log_lines_max=100_000, wait_timeout_s=86_400
+    )
     try:
         return action(context, action.parse_input(value))
     finally:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -10,7 +9,7 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 
 from tasks_app.domain import ids
-from tasks_app.domain.waits import StepKind, StepState, WaitRequest, refused
+from tasks_app.domain.waits import Standing, StepKind, StepState, WaitRequest, refused
 from tasks_app.models import Approval, JobStep, Task
 from tasks_app.services import events, sql
 from tasks_app.services.jobs import steps
@@ -44,20 +43,6 @@ update job_steps s set output = (
   from unnest(s.children) with ordinality as child(id, place) left join tasks t on t.id = child.id)
 where s.id = %(step)s and s.output is null
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Where a wait stands. When it is open the job parks for ``remaining_s`` at most, with ``blocked_by``.
-
-    ``timeout_s``: its whole length, from its first start.
-    """
-
-    state: StepState
-    output: Any
-    timeout_s: float
-    remaining_s: float = 0.0
-    blocked_by: dict[str, Any] | None = None
 
 
 def enter(job: Claimed, worker_id: UUID, ordinal: int, request: WaitRequest, past: Past | None) -> Standing:

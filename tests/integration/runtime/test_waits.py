@@ -1,4 +1,4 @@
-"""Waits: parked, woken, resumed. Events before, at the same instant, twice, too late; deadlines; children; approvals."""
+"""Waits: parked, woken, resumed. Events before, at the same instant, twice, late; deadlines; children; approvals."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ class What(ActionInput):
     timeout_s: float = 1800.0
     times: int = 1
     fails: int = 0
+    delay_s: float = 0.0
 
 
 @action("test.sleeps", permission="test.run")
@@ -71,7 +72,7 @@ def snoozes(ctx: Context, input: What) -> int:
 @action("test.parent", permission="test.run", retry=RetryPolicy(max_attempts=1))
 def parent(ctx: Context, input: What) -> list:
     for index in range(input.times):
-        ctx.spawn("test.child", {"key": str(index), "fails": input.fails})
+        ctx.spawn("test.child", {"key": str(index), "fails": input.fails}, delay_s=input.delay_s)
     try:
         outcomes = ctx.wait_children(timeout_s=input.timeout_s)
     except WaitTimeout as late:
@@ -358,15 +359,10 @@ def test_f62_failed_children_end_the_wait_too(principal, drain):
 
 
 def parked_parent(principal, loop, children: int = 1) -> Task:
-    """A parent that waits; its children are queued."""
-    task = start(principal, "test.parent", times=children)
-    Job.objects.filter(task=task).update(priority=100)
-    loop.each = True
-    [claimed] = [None]
-    while state(task) != "waiting":
-        jobs = Job.objects.filter(task__parent_task=task)
-        jobs.update(status="pending", blocked_by={"reason": "time"}, available_at=clock.now() + HOUR)
-        loop.turn("default")
+    """A parent that waits for children that may not run yet."""
+    task = start(principal, "test.parent", times=children, delay_s=86_400.0)
+    loop.turn("default")
+    assert state(task) == "waiting"
     return task
 
 
@@ -426,8 +422,8 @@ def test_children_are_spawned_once_however_often_the_parent_runs(principal, loop
 
 
 def test_a_task_without_a_parent_costs_its_finish_nothing(principal, drain, loop, django_assert_num_queries):
-    from tests.integration.runtime.test_work import echo, finished
     from tasks_app.services.jobs.finish import finish
+    from tests.integration.runtime.test_work import echo, finished
 
     submit(principal, echo())
     [one] = claim("default", loop.worker_id, 1)
