@@ -96,13 +96,8 @@ def emit(
 
 
 def _end_waits(event: Event, using: str) -> None:
-    if not connections[using].in_atomic_block:
-        wake.wake(ends.by_event(event, using, wait_for_locks=True))
-        return
-    ended = ends.by_event(event, using, wait_for_locks=False)
-
-    def look_again() -> None:
-        # A wait that was begun while this transaction was open saw neither it nor was seen by it.
-        wake.wake([*ended, *ends.by_event(event, using, wait_for_locks=True)])
-
-    transaction.on_commit(look_again, using=using)
+    ended: list[UUID] = []
+    if connections[using].in_atomic_block:
+        ended = ends.by_event(event, using, wait_for_locks=False)
+    # A wait that was begun while the transaction was open saw neither the event nor was seen by it.
+    wake.after_commit(lambda: wake.wake([*ended, *ends.by_event(event, using, wait_for_locks=True)]), using)

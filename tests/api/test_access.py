@@ -23,7 +23,7 @@ READS = [
     "me", "actions", "actions/core.echo", "tasks", "tasks/{task}", "tasks/{task}/jobs", "tasks/{task}/executions",
     "tasks/{task}/logs", "tasks/{task}/events", "tasks/{task}/children", "tasks/{task}/stream", "jobs", "jobs/{job}",
     "executions", "executions/{execution}", "executions/{execution}/logs", "queues", "queues/default", "workers",
-    "projects", "projects/{project}", "events", "events/{event}", "schema", "docs",
+    "projects", "projects/{project}", "events", "events/{event}", "approvals", "schema", "docs",
 ]  # fmt: skip
 ADMIN_READS = ["keys", "audit"]
 OPERATOR_WRITES: list[tuple[str, str, Any]] = [
@@ -36,6 +36,7 @@ OPERATOR_WRITES: list[tuple[str, str, Any]] = [
     ("POST", "tasks/{task}/priority", {"priority": 5}),
     ("POST", "jobs/{job}/cancel", {}),
     ("POST", "jobs/{job}/retry", {}),
+    ("POST", "events", {"type": "tests.happened"}),
     ("POST", "queues/low/pause", {"reason": "tests"}),
     ("POST", "queues/low/resume", {}),
 ]

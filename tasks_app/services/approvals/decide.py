@@ -13,7 +13,7 @@ from tasks_app.domain.waits import ApprovalState, StepState
 from tasks_app.models import Approval, JobStep, Task
 from tasks_app.services import audit, events, sql
 from tasks_app.services.tasks.submit import owner_of
-from tasks_app.services.waits.wake import wake_after_commit
+from tasks_app.services.waits import wake
 
 COMMENT_MAX = 500
 
@@ -64,7 +64,7 @@ def _write(principal: Principal, approval_id: UUID, decision: ApprovalState, com
         state=StepState.DONE, output=answer, resolved_at=row.decided_at, check_at=row.decided_at
     )
     _say(principal, row, comment)
-    wake_after_commit([row.job_id])
+    wake.after_commit(lambda: wake.wake([row.job_id]))
     return row
 
 

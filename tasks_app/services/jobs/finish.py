@@ -239,9 +239,10 @@ def _after_commit(settled: Sequence[tuple[Finished, Settlement]], rows: list[tup
     if any(change.job is JobStatus.RETRYING and change.delay_s <= 0 for _, change in settled):
         ready_due()
     # What they wait for may have come while they were parked.
-    wake.wake([one.attempt.job_id for one, _ in settled if isinstance(one.outcome, Waiting)])
+    if parked := [one.attempt.job_id for one, _ in settled if isinstance(one.outcome, Waiting)]:
+        wake.quietly(lambda: wake.wake(parked))
     if parents := sorted({parent for _, parent in rows if parent}):
-        wake.parents_of_ended(parents)
+        wake.quietly(lambda: wake.parents_of_ended(parents))
     for one, change in settled:
         # Short jobs are over before anybody can watch them.
         if one.duration_ms >= settings.DEVOS.light_job_ms:

@@ -54,7 +54,7 @@ def settle_task(principal: Principal, task: Task, jobs: list[Job]) -> None:
         task.error = next((job.error for job in jobs if job.error), None)
         task.save(update_fields=["status", "completed_at", "error"])
         if (parent := task.parent_task_id) is not None:
-            transaction.on_commit(lambda: wake.parents_of_ended([parent]))
+            wake.after_commit(lambda: wake.parents_of_ended([parent]))
     else:
         task.save(update_fields=["status"])
     publish(principal, task, f"task.{status}")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
-from django.db import transaction
+import structlog
+from django.db import DatabaseError, InterfaceError, connections, transaction
 
 from tasks_app.services import sql
 from tasks_app.services.jobs.ready import ready_due
 from tasks_app.services.waits import ends
+
+log = structlog.get_logger()
 
 _WAKE = sql.statement("""
 with c as materialized (
@@ -31,12 +34,20 @@ def wake(jobs: Sequence[UUID]) -> int:
     return woken
 
 
-def wake_after_commit(jobs: Sequence[UUID], using: str = "default") -> None:
-    """`wake` when the transaction on ``using`` commits; at once when there is none."""
-    if jobs:
-        transaction.on_commit(lambda: wake(jobs), using=using)
-
-
-def parents_of_ended(parents: Sequence[UUID]) -> None:
+def parents_of_ended(parents: Sequence[UUID]) -> int:
     """Children of these tasks have ended, and that is committed: wake the parents that waited for the last of them."""
-    wake(ends.by_children_of(parents))
+    return wake(ends.by_children_of(parents)) if parents else 0
+
+
+def quietly(work: Callable[[], object]) -> None:
+    """Do what follows a commit. That it fails must not make the commit look failed; the sweep does it again."""
+    try:
+        work()
+    except (DatabaseError, InterfaceError) as error:
+        log.warning("wait.not_woken", error=str(error))
+        connections[sql.RUNTIME].close()
+
+
+def after_commit(work: Callable[[], object], using: str = "default") -> None:
+    """`quietly` when the transaction on ``using`` commits; at once when there is none."""
+    transaction.on_commit(lambda: quietly(work), using=using)
