@@ -9,8 +9,8 @@ from tasks_app.services import sql
 from tasks_app.services.waits import ends
 from tasks_app.services.waits.wake import wake
 
-# Later and later for what has waited long: a missed event was published while the wait began. Children and approvals
-# may end at any time, and what is over must not stay unknown to its job.
+# Later and later for what has waited long: only an event that was published while the wait began can have been missed.
+# Children and approvals may end at any time, and what is over must not stay unknown to its job.
 _DUE = sql.statement("""
 with c as materialized (
   select id from job_steps where check_at <= now() + %(shift_s)s * interval '1 s'

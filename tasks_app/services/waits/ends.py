@@ -13,7 +13,17 @@ from tasks_app.services import sql
 # What is over is known to its job at once; a sweep looks when the process that should have said so died.
 _CHECK = "check_at = now() + interval '2 s'"
 
-# The first event since the task was created that fits and that no wait of this job has had.
+# The first event since the task was created that fits and that no wait of this job has had. With a key and without it
+# are two searches: each has an index of its own.
+_EARLY = """
+    (select e.* from events e
+    where e.organization_id = s.organization_id and {key}
+      and (e.type = s.pattern or (s.pattern like '%%*' and starts_with(e.type, rtrim(s.pattern, '*'))))
+      and e.sequence > coalesce((select sequence from events where id = t.id), 0)
+      and e.timestamp >= t.created_at - interval '1 hour' and e.timestamp <= s.deadline_at
+      and not exists (select 1 from job_steps o where o.job_id = s.job_id and o.event_id = e.id)
+    order by e.sequence limit 1)
+"""
 _EARLY_EVENTS = sql.statement(f"""
 with c as materialized (
   select s.id, e.event, e.document from job_steps s
@@ -22,16 +32,8 @@ with c as materialized (
   cross join lateral (
     select e.id as event, jsonb_build_object('id', e.id, 'type', e.type, 'key', e.key, 'data', e.data,
       'resource_type', e.resource_type, 'resource_id', e.resource_id, 'timestamp', e.timestamp) as document
-    from events e
-    where e.organization_id = s.organization_id and e.key is not null
-      and (s.key = '' or (e.key = s.key and e.key <> ''))
-      and (e.type = s.pattern or (s.pattern like '%%*' and starts_with(e.type, rtrim(s.pattern, '*'))))
-      and not starts_with(e.type, 'task.') and not starts_with(e.type, 'job.')
-      and not starts_with(e.type, 'execution.')
-      and e.sequence > coalesce((select sequence from events where id = t.id), 0)
-      and e.timestamp >= t.created_at - interval '1 hour' and e.timestamp <= s.deadline_at
-      and not exists (select 1 from job_steps o where o.job_id = s.job_id and o.event_id = e.id)
-    order by e.sequence limit 1) e
+    from ({_EARLY.format(key="s.key <> '' and e.key = s.key and e.key <> ''")}
+      union all {_EARLY.format(key="s.key = '' and e.key is not null")}) e) e
   where s.id = any(%(steps)s) and s.kind = 'event' and s.state = 'open' order by s.id for update of s)
 update job_steps s set state = 'done', output = c.document, event_id = c.event, resolved_at = now(), {_CHECK}
 from c where s.id = c.id and s.state = 'open' returning s.job_id

@@ -17,8 +17,8 @@ from tasks_app.services.jobs.claim import Claimed
 from tasks_app.services.jobs.steps import Past
 from tasks_app.services.waits import ends
 
-# When a sweep first looks: early for what may have been missed, late for what ends by its deadline alone.
-_FIRST_CHECK_S = {StepKind.SLEEP: 60.0, StepKind.APPROVAL: 60.0}
+# When a sweep first looks: early for what may have been missed, late for what cannot be.
+_FIRST_CHECK_S = {StepKind.EVENT: 5.0, StepKind.CHILDREN: 5.0, StepKind.SLEEP: 60.0, StepKind.APPROVAL: 60.0}
 
 _OPEN = sql.statement("""
 insert into job_steps (job_id, ordinal, kind, name, state, organization_id, pattern, key, children, created_at,
@@ -72,7 +72,6 @@ def _open(job: Claimed, worker_id: UUID, ordinal: int, request: WaitRequest) -> 
     attempt = job.attempt
     if request.kind is StepKind.CHILDREN:
         _check_children(attempt.task_id, request.children)
-    check_s = _FIRST_CHECK_S.get(request.kind, 5.0)
     parameters = {
         "job": attempt.job_id,
         "attempt": attempt.attempt,
@@ -84,7 +83,7 @@ def _open(job: Claimed, worker_id: UUID, ordinal: int, request: WaitRequest) -> 
         "key": request.key if request.kind is StepKind.EVENT else None,
         "children": list(request.children) or None,
         "timeout_s": request.timeout_s,
-        "check_s": check_s + (request.timeout_s if request.kind is StepKind.SLEEP else 0),
+        "check_s": _FIRST_CHECK_S[request.kind],
     }
     try:
         with transaction.atomic(using=sql.RUNTIME):

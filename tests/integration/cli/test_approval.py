@@ -18,7 +18,7 @@ def test_an_approval_is_listed_shown_and_decided_once(run: Run) -> None:
     assert "Deploy?" in run("approval", "list", "--status", "open").out
     assert '"version": 3' in run("approval", "show", asked.public_id).out
     assert run("approval", "approve", asked.public_id, "--comment", "fine").out.strip() == f"{asked.public_id} approved"
-    assert run("approval", "reject", asked.public_id).code == 1
+    assert run("approval", "reject", asked.public_id).code == 2
     assert run("approval", "reject", other.public_id, "--json").json["status"] == "rejected"
     assert Approval.objects.get(id=asked.id).comment == "fine"
     assert run("approval", "show", "appr_nothing").code != 0

@@ -97,7 +97,37 @@ def swallows(ctx: Context, input: What) -> str:
     return "done"
 
 
-PLUGIN = Plugin("waits", actions=[sleeps, listens, asks, snoozes, parent, child, swallows])
+changed: list[str] = []
+
+
+@action("test.changes", permission="test.run", retry=RetryPolicy(max_attempts=1))
+def changes(ctx: Context, input: What) -> str:
+    """Its code is another one in the second run: it does what ``key`` names instead of sleeping."""
+    if not changed:
+        changed.append(input.key)
+        ctx.sleep(0.001)
+        ctx.snooze(0)
+    if input.key == "step":
+        ctx.step("sleep", lambda: 1)
+    elif input.key == "spawn":
+        ctx.spawn("core.echo", {})
+    elif input.key == "event":
+        ctx.wait_event("shop.sold")
+    elif input.key == "strangers":
+        ctx.sleep(0.001)
+        ctx.wait_children([ids.to_text("task", ids.new_id())])
+    elif input.key == "options":
+        ctx.sleep(0.001)
+        ctx.spawn("core.echo", {}, colour="red")
+    return "done"
+
+
+@action("test.sync", permission="test.run", modes={"sync", "async"})
+def in_a_request(ctx: Context, input: What) -> None:
+    ctx.sleep(5)
+
+
+PLUGIN = Plugin("waits", actions=[sleeps, listens, asks, snoozes, parent, child, swallows, changes, in_a_request])
 
 
 @pytest.fixture(autouse=True)
@@ -198,6 +228,36 @@ def test_a_snooze_runs_again_from_the_top_and_costs_no_attempt(principal, drain)
     drain()
     assert (state(task), task.output) == ("completed", 4)
     assert Job.objects.get().counted_attempts == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "code", "says"),
+    [
+        ("step", "NON_DETERMINISTIC", "Step 1 was sleep 'sleep' in an earlier attempt and is step 'sleep' now"),
+        ("spawn", "NON_DETERMINISTIC", "is spawn 'core.echo' now"),
+        ("event", "NON_DETERMINISTIC", "is event 'shop.sold' now"),
+        ("strangers", "INVALID_WAIT", "another id was among them"),
+        ("options", "INVALID_INPUT", "colour"),
+        ("", None, ""),
+    ],
+)
+def test_a_changed_path_is_refused_and_says_what_was_expected(principal, drain, key, code, says):
+    changed.clear()
+    task = start(principal, "test.changes", key=key)
+    for _ in range(4):
+        drain()
+        Job.objects.filter(status="pending").update(available_at=clock.now())
+        probe.tick()
+    drain()
+    assert (state(task), (task.error or {}).get("code")) == ("failed" if code else "completed", code)
+    assert says in (task.error or {}).get("message", "")
+    assert Task.objects.count() == 1
+
+
+def test_sync_mode_cannot_wait_and_says_so(principal):
+    from tasks_app.runtime import sync
+
+    assert sync.run(principal, "test.sync", {}).error["code"] == "NOT_IN_SYNC_MODE"
 
 
 # -- events -----------------------------------------------------------------------------------------------------------
