@@ -13,14 +13,18 @@ from django.db import connection, connections, transaction
 from tasks_app.actions import registry
 from tasks_app.domain import clock, ids
 from tasks_app.domain.errors import Conflict, InvalidInput
+from tasks_app.domain.outcomes import Waiting
 from tasks_app.maintenance import probe
 from tasks_app.models import Approval, DeadLetterJob, Event, Execution, Job, JobStep, Task
+from tasks_app.runtime.executor import Run, execute
 from tasks_app.sdk import ActionError, ActionInput, Context, Plugin, RetryPolicy, WaitTimeout, action
 from tasks_app.services import approvals, events, tasks
 from tasks_app.services.jobs.claim import claim
+from tasks_app.services.jobs.finish import finish
 from tasks_app.services.jobs.rescue import rescue_expired
 from tasks_app.services.tasks import TaskSpec, submit, submit_many
 from tasks_app.services.waits.check import check_due
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "runtime"])
 
@@ -319,6 +323,8 @@ def test_f65_an_event_at_the_instant_of_parking_is_never_lost(principal, loop, d
         def publish(barrier=barrier, round=round) -> None:
             try:
                 barrier.wait()
+                if round % 4 > 1:  # into the gap between the begin of the wait and the parking of its job
+                    until(JobStep.objects.filter(key=f"k{round}").exists, 20, "the wait is begun", every_s=0.0)
                 if round % 2:
                     with transaction.atomic():
                         shop(principal, round, key=f"k{round}")
@@ -337,6 +343,37 @@ def test_f65_an_event_at_the_instant_of_parking_is_never_lost(principal, loop, d
     assert sorted(output[0] for output in Task.objects.values_list("output", flat=True)) == list(range(200))
     consumed = list(JobStep.objects.values_list("event_id", flat=True))
     assert len(set(consumed)) == 200
+
+
+def run_to_its_wait(loop) -> Any:
+    """The one queued job, run until it waits, and not yet parked; the end of its attempt, to be finished."""
+    [job] = claim("default", loop.worker_id, 1)
+    context = loop._context(job)
+    outcome = execute(Run(context, job.attempt.action_id, job.input, job.organization_id))
+    assert isinstance(outcome, Waiting)
+    return loop._finished(job, context, outcome, 1.0)
+
+
+def test_f65_what_comes_between_the_begin_of_a_wait_and_the_parking_wakes_the_job(principal, loop, drain):
+    listening = start(principal, "test.listens")
+    ended = run_to_its_wait(loop)
+    shop(principal, 5)
+    assert Job.objects.get(task=listening).status == "running"
+    finish([ended])
+    assert (state(listening), Job.objects.get(task=listening).status) == ("queued", "queued")
+    asking = start(principal, "test.asks")
+    Job.objects.filter(task=asking).update(priority=5)
+    ended = run_to_its_wait(loop)
+    approvals.approve(principal, approval_of(asking).id)
+    finish([ended])
+    parents = start(principal, "test.parent", delay_s=3600.0)
+    Job.objects.filter(task=parents).update(priority=9)
+    ended = run_to_its_wait(loop)
+    tasks.cancel(principal, Task.objects.get(parent_task=parents).id)
+    finish([ended])
+    assert set(Job.objects.exclude(task__parent_task=parents).values_list("status", flat=True)) == {"queued"}
+    drain()
+    assert [state(task) for task in (listening, asking, parents)] == ["completed"] * 3
 
 
 def test_an_event_of_a_transaction_that_is_rolled_back_ends_nothing(principal, drain):
@@ -482,7 +519,6 @@ def test_children_are_spawned_once_however_often_the_parent_runs(principal, loop
 
 
 def test_a_task_without_a_parent_costs_its_finish_nothing(principal, drain, loop, django_assert_num_queries):
-    from tasks_app.services.jobs.finish import finish
     from tests.integration.runtime.test_work import echo, finished
 
     submit(principal, echo())
