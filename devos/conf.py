@@ -63,6 +63,13 @@ class Conf(BaseModel):
     shutdown_grace_s: Seconds = Field(20, description="How long running jobs may go on when their worker shuts down.")
     sync_timeout_s: Seconds = Field(30, description="Longest a sync action may hold an HTTP request.")
 
+    wait_timeout_s: float = Field(
+        7 * 86_400,
+        gt=0,
+        le=366 * 86_400,
+        description="How long an action waits for an event, an approval or its children when it does not say.",
+    )
+
     body_bytes_max: int = Field(2_000_000, ge=1_000, description="Largest request body; 413 above.")
     input_bytes_max: int = Field(1_000_000, ge=1_000, description="Largest input of a task as JSON.")
     output_bytes_max: int = Field(

@@ -100,6 +100,11 @@ UNFOLD: dict[str, Any] = {
                         "warning",
                     ),
                     _badge(
+                        _item("Approvals", "approval", _list("approval")),
+                        "tasks_app.admin.dashboard.approval_badge",
+                        "info",
+                    ),
+                    _badge(
                         _item("Dead letters", "report", _list("deadletterjob")),
                         "tasks_app.admin.dashboard.dead_letter_badge",
                         "danger",
@@ -137,6 +142,7 @@ UNFOLD: dict[str, Any] = {
         _status_tabs("task", ["running", "waiting", "queued", "paused", "completed", "failed", "cancelled"]),
         _status_tabs("job", ["running", "queued", "pending", "retrying", "completed", "failed", "cancelled"]),
         _status_tabs("execution", ["running", "completed", "failed", "cancelled", "paused", "lost"]),
+        _status_tabs("approval", ["open", "approved", "rejected", "expired", "cancelled"]),
         _status_tabs("deadletterjob", ["open", "retried", "replayed", "discarded", "cancelled"]),
     ],
 }

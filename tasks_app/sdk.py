@@ -2,8 +2,9 @@
 
 from tasks_app.actions.definition import ActionDefinition, ActionInput, ActionOutput, action
 from tasks_app.actions.plugin import Plugin
-from tasks_app.domain.errors import ActionError
+from tasks_app.domain.errors import ActionError, WaitTimeout
 from tasks_app.domain.retry import RetryPolicy
+from tasks_app.domain.waits import ChildOutcome, Decision, ReceivedEvent
 from tasks_app.runtime import outbound
 from tasks_app.runtime.context import Cancelled, Context
 
@@ -13,9 +14,13 @@ __all__ = [
     "ActionInput",
     "ActionOutput",
     "Cancelled",
+    "ChildOutcome",
     "Context",
+    "Decision",
     "Plugin",
+    "ReceivedEvent",
     "RetryPolicy",
+    "WaitTimeout",
     "action",
     "outbound",
 ]

@@ -27,6 +27,7 @@ NOUNS = {
     "job": "The jobs of tasks: list, show, retry, cancel.",
     "execution": "Attempts at running an action: list, show, logs.",
     "dlq": "Dead letters, the jobs that were given up: groups, retry, replay, discard, bulk.",
+    "approval": "Decisions that work waits for: list, show, approve, reject.",
     "queue": "Queues: list, show, pause, resume.",
     "worker": "The processes that run jobs.",
     "project": "Projects: list, create, show their numbers.",

@@ -7,6 +7,7 @@ from django.contrib import admin
 
 from tasks_app.admin import (  # noqa: F401
     accounts,
+    approvals,
     clock_entries,
     dashboard,
     dead_letters,

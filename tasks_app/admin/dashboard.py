@@ -103,7 +103,7 @@ def urls(admin_site: Any) -> list[URLPattern]:
 
 def _badges(request: HttpRequest) -> dict[str, int]:
     if not desk_of(request).roles:
-        return {"failed": 0, "dead_letters": 0}
+        return {"failed": 0, "dead_letters": 0, "approvals": 0}
     return cached.get_or_make(_key(request, "badges"), BADGES_KEPT_S, lambda: queries.open_numbers(_scope(request)))
 
 
@@ -114,6 +114,11 @@ def _badge(count: int) -> str:
 def failed_badge(request: HttpRequest) -> str:
     """Executions that failed within the hour."""
     return _badge(_badges(request)["failed"])
+
+
+def approval_badge(request: HttpRequest) -> str:
+    """Open approvals."""
+    return _badge(_badges(request)["approvals"])
 
 
 def dead_letter_badge(request: HttpRequest) -> str:

@@ -16,6 +16,7 @@ from tasks_app.admin.principal import desk_of
 from tasks_app.domain import ids
 from tasks_app.domain.errors import NotFound
 from tasks_app.domain.states import EXECUTION_STOPPED, DeadLetterStatus, ExecutionStatus, JobStatus, TaskStatus
+from tasks_app.domain.waits import ApprovalState
 from tasks_app.models import Project, Queue
 from tasks_app.queries.dashboard import first_id_at
 from tasks_app.queries.fields import status_is_one_of
@@ -89,6 +90,13 @@ class ExecutionStatusFilter(_Status):
 
 class DeadLetterStatusFilter(_Status):
     statuses = DeadLetterStatus
+
+
+class ApprovalStatusFilter(_Choice):
+    title = parameter_name = field = "status"
+
+    def lookups(self, request: HttpRequest, model_admin: object) -> Choices:
+        return [(s, s.capitalize()) for s in ApprovalState]
 
 
 class TypeFilter(_Choice):

@@ -13,7 +13,7 @@ from unfold.dataclasses import SearchResult
 from tasks_app.admin.filters import id_of
 from tasks_app.admin.principal import desk_of
 from tasks_app.domain import ids, jsonsafe
-from tasks_app.models import ApiKey, DeadLetterJob, Execution, Job, Project, Task
+from tasks_app.models import ApiKey, Approval, DeadLetterJob, Execution, Job, Project, Task
 from tasks_app.templatetags import desk as display
 
 FOUND_MAX = 10
@@ -22,6 +22,7 @@ _BY_ID: dict[str, tuple[type[Model], str, str]] = {
     "job": (Job, "Job", "work"),
     "execution": (Execution, "Execution", "play_circle"),
     "dead_letter": (DeadLetterJob, "Dead letter", "report"),
+    "approval": (Approval, "Approval", "approval"),
     "api_key": (ApiKey, "API key", "key"),
     "project": (Project, "Project", "folder"),
 }

@@ -36,6 +36,18 @@ class ReplayBody(ReasonBody):
     input: dict[str, Any] | None = Field(None, description="Instead of the first input.")
 
 
+class DecisionBody(Body):
+    comment: Text = Field("", max_length=500, description="Why; the action and the audit get it.")
+
+
+class EventBody(Body):
+    type: Text = Field(min_length=3, max_length=200, description="Dotted lower case, like website.created.")
+    data: Any = Field(default_factory=dict)
+    resource: ResourceRef | None = None
+    key: Text = Field("", max_length=300, description="Which of many it is about, for those who wait for one.")
+    correlation_id: Text | None = Field(None, min_length=1, max_length=128)
+
+
 class PriorityBody(Body):
     priority: int = Field(ge=-100, le=100, strict=True)
 

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
-from tasks_app.api.views import actions, costs, dead_letters, docs, executions, jobs, keys, platform, projects, tasks
+from tasks_app.api.views import (
+    actions,
+    approvals,
+    costs,
+    dead_letters,
+    docs,
+    executions,
+    jobs,
+    keys,
+    platform,
+    projects,
+    tasks,
+)
 
 urlpatterns = [
     path("me", platform.Me.as_view()),
@@ -40,6 +52,10 @@ urlpatterns = [
     path("dead-letters/<str:letter_id>/replay", dead_letters.DeadLetterReplay.as_view()),
     path("dead-letters/<str:letter_id>/discard", dead_letters.DeadLetterDiscard.as_view()),
     path("dead-letters/<str:letter_id>/cancel", dead_letters.DeadLetterCancel.as_view()),
+    path("approvals", approvals.Approvals.as_view()),
+    path("approvals/<str:approval_id>", approvals.ApprovalItem.as_view()),
+    path("approvals/<str:approval_id>/approve", approvals.ApprovalApprove.as_view()),
+    path("approvals/<str:approval_id>/reject", approvals.ApprovalReject.as_view()),
     path("queues", platform.Queues.as_view()),
     path("queues/<str:name>", platform.QueueItem.as_view()),
     path("queues/<str:name>/pause", platform.QueuePause.as_view()),

@@ -86,3 +86,10 @@ class ActionError(Exception):
         self.retryable = retryable
         self.retry_after_s = retry_after_s
         self.details = details
+
+
+class WaitTimeout(ActionError):
+    """Raised inside an action when what it waited for did not come in time. Catch it, or the job fails with it."""
+
+    def __init__(self, what: str, timeout_s: float) -> None:
+        super().__init__("WAIT_TIMEOUT", f"Waited {timeout_s:g} s for {what}; it did not come.", retryable=False)

@@ -24,6 +24,7 @@ PREFIXES = {
     "cost": "cost",
     "dead_letter": "dlq",
     "worker": "wrk",
+    "approval": "appr",
     "audit": "aud",
     "user": "user",
 }

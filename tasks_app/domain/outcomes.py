@@ -63,7 +63,25 @@ class HandedBack:
     checkpoint: dict[str, Any] | None = None
 
 
-Outcome = Succeeded | Failed | Cancelled | Interrupted | HandedBack
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Parked at a wait whose row exists: it goes on when the wait is over, at the latest after ``delay_s``.
+
+    ``blocked_by`` says for what, to whoever wonders.
+    """
+
+    delay_s: float
+    blocked_by: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Snoozed:
+    """Ended by the action itself, to be run again from the top after ``delay_s``: costs nothing."""
+
+    delay_s: float
+
+
+Outcome = Succeeded | Failed | Cancelled | Interrupted | HandedBack | Waiting | Snoozed
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +143,23 @@ def settle(outcome: Outcome, attempt: Attempt, max_interruptions: int) -> Settle
             uncounted=1,
             checkpoint=outcome.checkpoint,
         )
+    if isinstance(outcome, Waiting):
+        return _parked(outcome.delay_s, outcome.blocked_by)
+    if isinstance(outcome, Snoozed):
+        return _parked(outcome.delay_s, {"reason": "snooze", "seconds": outcome.delay_s})
     if isinstance(outcome, Interrupted):
         return _interrupted(outcome, attempt, max_interruptions)
     return _failed(outcome, attempt)
+
+
+def _parked(delay_s: float, blocked_by: dict[str, Any]) -> Settlement:
+    return Settlement(
+        JobStatus.PENDING,
+        ExecutionStatus.PAUSED,
+        delay_s=max(delay_s, 0),
+        blocked_by=blocked_by,
+        uncounted=1,
+    )
 
 
 def _interrupted(outcome: Interrupted, attempt: Attempt, max_interruptions: int) -> Settlement:

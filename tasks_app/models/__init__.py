@@ -1,6 +1,7 @@
 """The tables of the runtime: the public door of this room."""
 
 from tasks_app.models.api_key import ApiKey
+from tasks_app.models.approval import Approval
 from tasks_app.models.audit import AuditEntry
 from tasks_app.models.dead_letter import DeadLetterJob, DeadLetterResult
 from tasks_app.models.event import Event
@@ -20,6 +21,7 @@ from tasks_app.models.worker import Worker
 
 __all__ = [
     "ApiKey",
+    "Approval",
     "AuditEntry",
     "DeadLetterJob",
     "DeadLetterResult",

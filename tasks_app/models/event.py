@@ -13,6 +13,9 @@ class Event(Row):
 
     The creation event of a task carries the task's own id, and ``execution.started`` the execution's, so what they
     cause can name them without a look-up.
+
+    ``key`` says which of many it is about, for whoever waits for one: "" when it does not say, None for what the
+    runtime writes itself, which nobody waits for.
     """
 
     noun = "event"
@@ -28,6 +31,7 @@ class Event(Row):
     task_id = models.UUIDField(null=True)
     job_id = models.UUIDField(null=True)
     execution_id = models.UUIDField(null=True)
+    key = models.CharField(max_length=300, null=True, blank=True)
     data = models.JSONField(default=dict)
     metadata = models.JSONField(default=dict)
     correlation_id = models.CharField(max_length=128)

@@ -211,6 +211,7 @@ OPEN = """
 select
   (select count(*) from (select 1 from dead_letter_jobs where {scope} and status = 'open' limit %(bound)s) d)
     as dead_letters,
+  (select count(*) from (select 1 from approvals where {scope} and status = 'open' limit %(bound)s) a) as approvals,
   (select count(*) from (
     select 1 from executions where {scope} and status = 'failed' and error is not null and id >= %(from_id)s
     limit %(bound)s) f) as failed,
@@ -222,7 +223,7 @@ select
 
 
 def open_numbers(scope: Scope) -> dict[str, int]:
-    """Open dead letters, executions that failed within the hour, and unfinished tasks; each bounded by `OPEN_MAX`."""
+    """Open dead letters and approvals, executions that failed within the hour, unfinished tasks; up to `OPEN_MAX`."""
     parameters = {
         **scope.parameters(),
         "bound": OPEN_MAX + 1,

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 from uuid import UUID
 
 from tasks_app.domain import costs, ids, jsonsafe
 from tasks_app.domain.principal import Actor
+from tasks_app.runtime.durable import Durable, StepReporter
 from tasks_app.runtime.slots import Signal
-
-T = TypeVar("T")
 
 PROGRESS_EVERY_S = 0.5
 LOGS_EVERY_S = 1.0
@@ -31,7 +29,7 @@ class HandBack(BaseException):
         self.checkpoint = checkpoint
 
 
-class Reporter(Protocol):
+class Reporter(StepReporter, Protocol):
     """Where progress and logs go while an attempt runs, and where its signals and steps come from."""
 
     def report(self, progress: dict[str, Any] | None, logs: list[dict[str, Any]]) -> None:
@@ -43,14 +41,11 @@ class Reporter(Protocol):
     def stopping(self) -> bool:
         """Whether the worker shuts down."""
 
-    def publish(self, type: str, data: Any, resource: tuple[str, str] | None) -> None:
+    def publish(self, type: str, data: Any, resource: tuple[str, str] | None, key: str) -> None:
         """Publish an event of this attempt."""
 
     def spend(self, costs: list[costs.Cost]) -> bool:
         """Store what was spent; False when the database is away. Storing the same again changes nothing."""
-
-    def step(self, ordinal: int, name: str, work: Callable[[], Any]) -> tuple[Any, bool]:
-        """The stored result of a durable step, or that of ``work``, stored; and whether it was stored before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,27 +82,31 @@ class Logger:
         self._context._write("error", message, metadata)
 
 
-class Context:
-    """The first argument of every action."""
+class Context(Durable):
+    """The first argument of every action. Its steps and waits are those of `Durable`."""
 
     def __init__(
-        self, identity: Identity, reporter: Reporter, *, checkpoint: dict[str, Any] | None = None, log_lines_max: int
+        self,
+        identity: Identity,
+        reporter: Reporter,
+        *,
+        checkpoint: dict[str, Any] | None = None,
+        log_lines_max: int,
+        wait_timeout_s: float,
     ) -> None:
+        super().__init__(wait_timeout_s)
         self._identity = identity
-        self._reporter = reporter
+        self._reporter = self._steps = reporter
         self._log_lines_max = log_lines_max
         self._lines = 0
         self._written_at = time.monotonic()
         self._progress_new = False
-        self._ordinal = 0
         self.checkpoint = checkpoint
         self.log = Logger(self)
         self.last_progress: dict[str, Any] | None = None
         self.pending_logs: list[dict[str, Any]] = []
         self.pending_costs: list[costs.Cost] = []
         self.dropped = 0
-        self.steps_reused = 0
-        self.redact: Callable[[Any], Any] = lambda value: value
 
     # -- who ----------------------------------------------------------------------------------------------------------
 
@@ -246,13 +245,9 @@ class Context:
 
     # -- what happened ------------------------------------------------------------------------------------------------
 
-    def emit(self, type: str, data: Any = None, resource: tuple[str, str] | None = None) -> None:
-        """Publish an event. ``type`` is dotted lower case; ``resource`` is (type, id)."""
-        self._reporter.publish(type, self.redact(data), resource)
+    def emit(self, type: str, data: Any = None, resource: tuple[str, str] | None = None, *, key: str = "") -> None:
+        """Publish an event. ``type`` is dotted lower case; ``resource`` is (type, id); ``key`` names one of many.
 
-    def step(self, name: str, work: Callable[[], T]) -> T:
-        """Do ``work`` once for this job: a later attempt gets the stored result (JSON) instead of doing it again."""
-        self._ordinal += 1
-        result, reused = self._reporter.step(self._ordinal, name, work)
-        self.steps_reused += reused
-        return result
+        It is published each time the line is reached: put it into a `step` when the action may run again.
+        """
+        self._reporter.publish(type, self.redact(data), resource, key)

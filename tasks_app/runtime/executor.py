@@ -19,9 +19,10 @@ from tasks_app.domain import faultpoints, jsonsafe
 from tasks_app.domain.errors import ActionError, DevosError, PayloadTooLarge
 from tasks_app.domain.masking import MASK
 from tasks_app.domain.outcomes import Cancelled as CancelledOutcome
-from tasks_app.domain.outcomes import ErrorInfo, Failed, HandedBack, Outcome, Succeeded
+from tasks_app.domain.outcomes import ErrorInfo, Failed, HandedBack, Outcome, Snoozed, Succeeded, Waiting
 from tasks_app.domain.retry import RetryPolicy
 from tasks_app.runtime.context import Cancelled, Context, HandBack
+from tasks_app.runtime.durable import Park
 from tasks_app.runtime.error_table import describe
 from tasks_app.runtime.middleware import SoftTimeout, clean_database_session, time_limit
 from tasks_app.services import principals, secrets
@@ -80,6 +81,8 @@ def _call(run: Run) -> None:
     with time_limit(action.timeout_s), clean_database_session():
         faultpoints.reach("action.running")
         run.output = action(run.context, run.input)
+        if run.context.parked is not None:
+            raise run.context.parked
         faultpoints.reach("action.after_effect")
 
 
@@ -110,6 +113,9 @@ def _action(run: Run) -> ActionDefinition:
 
 
 def _outcome_of(run: Run, error: BaseException) -> Outcome:
+    if (stopped := run.context.parked) is not None and not isinstance(error, Cancelled | SoftTimeout | HandBack):
+        # Also when the action caught it and raised something else: the wait is begun, and nothing after it was done.
+        return Waiting(stopped.delay_s, stopped.blocked_by) if isinstance(stopped, Park) else Snoozed(stopped.delay_s)
     if isinstance(error, HandBack):
         return HandedBack(error.checkpoint)
     if isinstance(error, Cancelled):

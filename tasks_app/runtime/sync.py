@@ -15,10 +15,11 @@ from tasks_app.actions import registry
 from tasks_app.actions.definition import ActionDefinition
 from tasks_app.domain import clock, ids
 from tasks_app.domain.costs import Cost
-from tasks_app.domain.errors import InvalidInput
+from tasks_app.domain.errors import ActionError, InvalidInput
 from tasks_app.domain.outcomes import Cancelled, ErrorInfo, Failed, Outcome, Succeeded
 from tasks_app.domain.principal import Principal
 from tasks_app.domain.states import ExecutionStatus
+from tasks_app.domain.waits import Standing, WaitRequest
 from tasks_app.models import Execution, ExecutionLog
 from tasks_app.runtime.context import Context, Identity
 from tasks_app.runtime.executor import Run, execute, since
@@ -45,8 +46,8 @@ class SyncReporter:
     def stopping(self) -> bool:
         return False
 
-    def publish(self, type: str, data: Any, resource: tuple[str, str] | None) -> None:
-        _publish(self.principal, self.execution, type, data=data, resource=resource)
+    def publish(self, type: str, data: Any, resource: tuple[str, str] | None, key: str) -> None:
+        _publish(self.principal, self.execution, type, data=data, resource=resource, key=key)
 
     def spend(self, spent: list[Cost]) -> bool:
         try:
@@ -57,6 +58,17 @@ class SyncReporter:
 
     def step(self, ordinal: int, name: str, work: Callable[[], Any]) -> tuple[Any, bool]:
         return work(), False
+
+    def spawn(self, ordinal: int, type: str, input: Any, options: dict[str, Any]) -> tuple[str, bool]:
+        raise _needs_a_job("ctx.spawn")
+
+    def wait(self, ordinal: int, request: WaitRequest) -> Standing:
+        raise _needs_a_job("a wait")
+
+
+def _needs_a_job(what: str) -> ActionError:
+    message = f"{what} needs a task, and sync mode makes none: run this action in mode async."
+    return ActionError("NOT_IN_SYNC_MODE", message, retryable=False)
 
 
 def run(principal: Principal, action_id: str, value: Any) -> Execution:
@@ -94,7 +106,8 @@ def _context(principal: Principal, execution: Execution, reporter: SyncReporter)
         execution.id,
         request_id=principal.request_id,
     )
-    return Context(identity, reporter, log_lines_max=settings.DEVOS.log_lines_max)
+    knobs = settings.DEVOS
+    return Context(identity, reporter, log_lines_max=knobs.log_lines_max, wait_timeout_s=knobs.wait_timeout_s)
 
 
 @transaction.atomic

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -13,17 +13,22 @@ from django.db import InterfaceError, OperationalError, connections
 from psycopg.pq import TransactionStatus
 
 from tasks_app.actions import registry
+from tasks_app.domain import ids
 from tasks_app.domain.costs import Cost
 from tasks_app.domain.outcomes import Cancelled, HandedBack
+from tasks_app.domain.waits import Standing, StepKind, WaitRequest
 from tasks_app.runtime.context import Context, Identity
 from tasks_app.runtime.executor import Run, execute, since
 from tasks_app.runtime.slots import Signal, SlotTable
-from tasks_app.services import costs, events, sql
+from tasks_app.services import costs, events, principals, sql
 from tasks_app.services.bells import bells
 from tasks_app.services.jobs import steps
 from tasks_app.services.jobs.claim import Claimed
 from tasks_app.services.jobs.finish import Finished, finish, finish_and_claim
 from tasks_app.services.jobs.report import report
+from tasks_app.services.jobs.steps import Past
+from tasks_app.services.tasks.spec import TaskSpec
+from tasks_app.services.waits.enter import enter
 
 log = structlog.get_logger()
 
@@ -46,7 +51,7 @@ class JobReporter:
     worker_id: UUID
     slots: SlotTable
     slot: int
-    _steps: dict[int, tuple[str, Any]] | None = None
+    _past: dict[int, Past] | None = None
 
     def report(self, progress: dict[str, Any] | None, logs: list[dict[str, Any]]) -> None:
         report(self.job.attempt, self.worker_id, progress, logs)
@@ -57,7 +62,7 @@ class JobReporter:
     def stopping(self) -> bool:
         return self.slots.stopping
 
-    def publish(self, type: str, data: Any, resource: tuple[str, str] | None) -> None:
+    def publish(self, type: str, data: Any, resource: tuple[str, str] | None, key: str) -> None:
         events.publish(
             type,
             organization_id=self.job.organization_id,
@@ -69,6 +74,7 @@ class JobReporter:
             task_id=self.job.attempt.task_id,
             job_id=self.job.attempt.job_id,
             execution_id=self.job.attempt.execution_id,
+            key=key,
         )
 
     def spend(self, spent: list[Cost]) -> bool:
@@ -81,13 +87,34 @@ class JobReporter:
         return True
 
     def step(self, ordinal: int, name: str, work: Any) -> tuple[Any, bool]:
-        if self._steps is None:
-            self._steps = steps.stored(self.job.attempt.job_id)
-        if ordinal in self._steps:
-            stored_name, output = self._steps[ordinal]
-            steps.check_name(ordinal, stored_name, name)
-            return output, True
+        if past := self._before(ordinal, StepKind.STEP, name):
+            return past.output, True
         return steps.store(self.job.attempt.job_id, ordinal, name, work()), False
+
+    def spawn(self, ordinal: int, type: str, input: Any, options: dict[str, Any]) -> tuple[str, bool]:
+        if past := self._before(ordinal, StepKind.SPAWN, type):
+            return past.output, True
+        job = self.job
+        parent = ids.to_text("task", job.attempt.task_id)
+        spec = TaskSpec.model_validate({"type": type, "input": input, "parent_task": parent, **options})
+        principal = replace(
+            principals.of_actor(job.actor, job.organization_id),
+            request_id=job.request_id,
+            correlation_id=job.correlation_id,
+        )
+        return steps.spawn(principal, job.attempt.job_id, ordinal, spec, job.attempt.execution_id), False
+
+    def wait(self, ordinal: int, request: WaitRequest) -> Standing:
+        past = self._before(ordinal, request.kind, request.name)
+        return enter(self.job, self.worker_id, ordinal, request, past)
+
+    def _before(self, ordinal: int, kind: StepKind, name: str) -> Past | None:
+        """What an earlier attempt did at this place, if it came here. Raises NON_DETERMINISTIC for something else."""
+        if self._past is None:
+            self._past = steps.stored(self.job.attempt.job_id)
+        if past := self._past.get(ordinal):
+            steps.check(ordinal, past, kind, name)
+        return past
 
 
 @dataclass
@@ -212,7 +239,13 @@ class WorkLoop:
             job.request_id,
         )
         reporter = JobReporter(job, self.worker_id, self.slots, self.slot)
-        return Context(identity, reporter, checkpoint=job.checkpoint, log_lines_max=settings.DEVOS.log_lines_max)
+        return Context(
+            identity,
+            reporter,
+            checkpoint=job.checkpoint,
+            log_lines_max=settings.DEVOS.log_lines_max,
+            wait_timeout_s=settings.DEVOS.wait_timeout_s,
+        )
 
     def _hard_limit(self, job: Claimed) -> float:
         try:

@@ -35,6 +35,8 @@ TONES = {
     "completed": "good",
     "replayed": "good",
     "retried": "good",
+    "approved": "good",
+    "rejected": "bad",
     "failed": "bad",
     "lost": "bad",
     "open": "bad",

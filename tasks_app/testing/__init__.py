@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tasks_app.runtime.durable import Snooze
 from tasks_app.testing.clocks import FakeClock, fake_clock
-from tasks_app.testing.inline import RecordingReporter, run_action
+from tasks_app.testing.inline import TIMES_OUT, NothingGiven, RecordingReporter, run_action
 from tasks_app.testing.plugins import registered
 
 if TYPE_CHECKING:
@@ -13,9 +14,12 @@ if TYPE_CHECKING:
     from tasks_app.testing.draining import Drained, drain, silent_bells
 
 __all__ = [
+    "TIMES_OUT",
     "Drained",
     "FakeClock",
+    "NothingGiven",
     "RecordingReporter",
+    "Snooze",
     "assert_enqueued",
     "drain",
     "fake_clock",

@@ -243,3 +243,41 @@ def _calls(platform: Platform) -> int:
            where dbid = (select oid from pg_database where datname = current_database())""",
     )
     return calls
+
+
+def test_f67_a_waiting_job_outlives_its_workers_and_keeps_its_times(platform: Platform) -> None:
+    [task] = submit(platform, 1, "stubborn.patient", how="", marker="order-1")
+
+    def parked_at(kind: str) -> bool:
+        found = rows(
+            platform,
+            "select worker_id, blocked_by ->> 'reason' from jobs where task_id = %s and status = 'pending'",
+            uuid_of(task),
+        )
+        return found == [(None, kind)]
+
+    def kill_the_worker() -> None:
+        platform.wait_restarted("jobs", platform.kill("jobs", signal.SIGKILL))
+
+    until(lambda: parked_at("sleep"), 30, "it sleeps")
+    kill_the_worker()
+    until(lambda: parked_at("event"), 60, "the sleep is over and it waits for the event")
+    [(slept_s,)] = rows(
+        platform,
+        """select extract(epoch from resolved_at - s.created_at)::float from job_steps s join jobs j on j.id = s.job_id
+           where j.task_id = %s and kind = 'sleep'""",
+        uuid_of(task),
+    )
+    assert slept_s >= 6, "counted from its first start"
+    kill_the_worker()
+    body = {"type": "patient.paid", "key": "order-1", "data": {"n": 7}}
+    assert platform.api("POST", "/api/events", json=body).status_code == 201
+    until(lambda: parked_at("approval"), 60, "event and child have come")
+    [asked] = platform.api("GET", f"/api/approvals?task={task}").json()["results"]
+    kill_the_worker()
+    platform.api("POST", f"/api/approvals/{asked['id']}/approve", json={"comment": "go"})
+    until(lambda: all_done(platform, [task]), 60, "it is done")
+    output = platform.api("GET", f"/api/tasks/{task}").json()["output"]
+    assert (output["child"], output["approved"]) == ({"n": 7}, True)
+    [(status, attempt, interruptions, executions, completed)] = jobs_of(platform, [task])
+    assert (status, interruptions, completed, attempt) == ("completed", 0, 1, executions)

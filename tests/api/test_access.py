@@ -24,7 +24,7 @@ READS = [
     "tasks/{task}/logs", "tasks/{task}/events", "tasks/{task}/children", "tasks/{task}/stream",
     "tasks/{task}/explain", "jobs", "jobs/{job}",
     "executions", "executions/{execution}", "executions/{execution}/logs", "queues", "queues/default", "workers",
-    "projects", "projects/{project}", "projects/{project}/dashboard", "costs", "events", "events/{event}",
+    "projects", "projects/{project}", "projects/{project}/dashboard", "costs", "events", "events/{event}", "approvals",
     "schema", "docs",
     "dead-letters", "dead-letters/groups", "dead-letters/{letter}", "dead-letters/bulk/{task}/results",
 ]  # fmt: skip
@@ -45,6 +45,7 @@ OPERATOR_WRITES: list[tuple[str, str, Any]] = [
     ("POST", "dead-letters/{letter}/replay", {}),
     ("POST", "dead-letters/{letter}/discard", {"reason": "tests"}),
     ("POST", "dead-letters/{letter}/cancel", {}),
+    ("POST", "events", {"type": "tests.happened"}),
     ("POST", "queues/low/pause", {"reason": "tests"}),
     ("POST", "queues/low/resume", {}),
 ]

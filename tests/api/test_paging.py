@@ -195,7 +195,8 @@ def full_tables(organization: Organization) -> None:
               attempt, max_attempts, created_at, started_at, completed_at, correlation_id, interrupted, steps_reused,
               log_lines_dropped, error)
             select devos_new_id(), action_id, organization_id, task_id, id, status, 'async', 'system', 'x', 1, 1, now(),
-              now(), now(), 'c', false, 0, 0, case when status in ('failed', 'cancelled') then '{"code": "X"}'::jsonb end
+              now(), now(), 'c', false, 0, 0,
+              case when status in ('failed', 'cancelled') then '{"code": "X"}'::jsonb end
             from jobs;
             """
         )

@@ -1,4 +1,4 @@
-"""A plugin of actions that do not stop when they should, for the acceptance tests."""
+"""A plugin of actions that do not stop when they should, and one that waits, for the acceptance tests."""
 
 from __future__ import annotations
 
@@ -50,4 +50,16 @@ def effect(ctx: Context, input: How) -> str:
     return done
 
 
-plugin = Plugin("stubborn", actions=[hang, effect])
+@action("stubborn.patient", permission="test.run", retry=ONCE)
+def patient(ctx: Context, input: How) -> dict:
+    """A step, a sleep, an event, a child and a decision, each of which gives the worker back."""
+    first = ctx.step("first", lambda: ctx.execution_id)
+    ctx.sleep(6)
+    paid = ctx.wait_event("patient.paid", key=input.marker, timeout_s=120)
+    ctx.spawn("core.echo", {"value": paid.data})
+    [child] = ctx.wait_children(timeout_s=120)
+    decision = ctx.wait_approval("Go on?", timeout_s=120)
+    return {"first": first, "child": child.output, "approved": decision.approved}
+
+
+plugin = Plugin("stubborn", actions=[hang, effect, patient])

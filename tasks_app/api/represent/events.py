@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from pydantic import Field
+
 from tasks_app.api.represent.common import ActorOut, Json, LogOut, Out, ResourceOut, public, resource_out
 from tasks_app.models import Event
 
@@ -16,6 +18,7 @@ class EventOut(Out):
     timestamp: datetime
     actor: ActorOut
     resource: ResourceOut | None
+    key: str | None = Field(description="Which of many it is about. None: an event of the runtime itself.")
     task_id: str | None
     job_id: str | None
     execution_id: str | None
@@ -44,6 +47,7 @@ def event_out(event: Event) -> EventOut:
         timestamp=event.timestamp,
         actor=ActorOut(type=event.actor_type, id=event.actor_id),
         resource=resource_out(event.resource_type, event.resource_id),
+        key=event.key,
         task_id=public("task", event.task_id),
         job_id=public("job", event.job_id),
         execution_id=public("execution", event.execution_id),

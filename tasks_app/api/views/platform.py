@@ -18,7 +18,7 @@ from tasks_app.api.represent.platform import (
     queue_out,
     worker_out,
 )
-from tasks_app.api.requests import Body, PauseBody
+from tasks_app.api.requests import Body, EventBody, PauseBody
 from tasks_app.api.schema import documented
 from tasks_app.queries import audit, events, organizations, queues, workers
 from tasks_app.queries.audit import AuditFilter
@@ -26,6 +26,7 @@ from tasks_app.queries.events import EventFilter
 from tasks_app.queries.queues import QueueFilter
 from tasks_app.queries.workers import WorkerFilter
 from tasks_app.services import queues as verbs
+from tasks_app.services.events import emit
 
 
 class Queues(ApiView):
@@ -72,6 +73,20 @@ class Events(ApiView):
     @documented("List events", EventList, errors=(404,))
     def get(self, request: Request) -> Response:
         return listed(events.page(self.principal, self.parameters), event_out)
+
+    @documented("Publish an event", EventOut, status=201, request=EventBody)
+    def post(self, request: Request) -> Response:
+        body = self.body(EventBody)
+        event = emit(
+            self.principal,
+            body.type,
+            data=body.data,
+            resource=(body.resource.type, body.resource.id) if body.resource else None,
+            key=body.key,
+            correlation_id=body.correlation_id or "",
+        )
+        event = events.get(self.principal, event.id)
+        return answer(event_out(event), status=201, headers={"Location": f"/api/events/{event.public_id}"})
 
 
 class EventItem(ApiView):

@@ -92,7 +92,7 @@ def _alone(several: bool) -> sql.Prepared:
     # commit of the finish flushes everything before it.
     quick = "nullif(set_config('synchronous_commit', 'off', true), 'off')"
     return sql.prepared(
-        f"with {ctes(several)}, v as ({events.INSERT} {STARTED}) select {quick}, {COLUMNS} from s {ORDER}"
+        f"with {ctes(several)}, v as ({events.INSERT} {STARTED}) select {quick}, null, {COLUMNS} from s {ORDER}"
     )
 
 
@@ -119,7 +119,7 @@ def claimed(rows: list[tuple[Any, ...]]) -> list[Claimed]:
 
 
 def _claimed(row: tuple[Any, ...]) -> Claimed:
-    _, job, execution, task, attempt, max_attempts, uncounted, interruptions, siblings, action_id, *rest = row
+    _, _, job, execution, task, attempt, max_attempts, uncounted, interruptions, siblings, action_id, *rest = row
     organization, queue, value, checkpoint, actor_type, actor_id, correlation_id, request_id, cancel = rest
     return Claimed(
         Attempt(job, execution, task, attempt, max_attempts, uncounted, interruptions, action_id, siblings),

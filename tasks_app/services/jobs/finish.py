@@ -17,13 +17,14 @@ from django.conf import settings
 from django.db import DataError
 
 from tasks_app.domain import faultpoints, jsonsafe
-from tasks_app.domain.outcomes import Attempt, ErrorInfo, Failed, Outcome, Settlement, settle
+from tasks_app.domain.outcomes import Attempt, ErrorInfo, Failed, Outcome, Settlement, Waiting, settle
 from tasks_app.domain.states import JOB_FINAL, JobStatus, TaskStatus, sources
 from tasks_app.services import events, sql
 from tasks_app.services.bells import bells
 from tasks_app.services.jobs import claim
 from tasks_app.services.jobs.claim import Claimed
 from tasks_app.services.jobs.ready import ready_due
+from tasks_app.services.waits import wake
 
 log = structlog.get_logger()
 
@@ -71,7 +72,9 @@ r as (
     check_at = case when {open} then later + interval '1 hour' else t.check_at end
   from g where t.id = g.task_id
   returning {all}job, execution, org, task_id, action_id, job_to, task_to, over_at, t.created_by_type as by_type,
-    t.created_by_id as by_id, t.correlation_id, t.check_at = later + interval '1 hour' as moved){extras}"""
+    t.created_by_id as by_id, t.correlation_id,
+    case when over_at is not null then t.parent_task_id end as parent,
+    t.check_at = later + interval '1 hour' as moved){extras}"""
 # Whether the task may go to `task_to` (domain/states).
 _OPEN = "(task_to is not null and t.status in ({states}))"
 # What a row says, and what is known of it when the group holds nothing but successes, as nearly every group does: the
@@ -115,7 +118,8 @@ _ENDED = """select devos_new_id(), noun || status, org, by_type, by_id, task_id,
   where v.status is not null"""
 # Asked only when some were refused.
 _REFUSED = """select case when (select count(*) from g) < (select count(*) from i) then
-    (select string_agg(execution::text, ' ') from i where execution <> all(select execution from g)) end as refused"""
+    (select string_agg(execution::text, ' ') from i where execution <> all(select execution from g)) end as refused,
+    (select string_agg(parent::text, ' ') from r where parent is not null) as parents"""
 
 
 class _Kind(NamedTuple):
@@ -133,7 +137,7 @@ def _statement(kind: _Kind, then: Literal["nothing", "claim one", "claim several
     if then == "nothing":
         return sql.prepared(f"with {ended}, v as ({happened}) {_REFUSED}")
     claiming = claim.ctes(several=then == "claim several")
-    rows = f"select refused, {claim.COLUMNS} from ({_REFUSED}) as f left join s on true {claim.ORDER}"
+    rows = f"select refused, parents, {claim.COLUMNS} from ({_REFUSED}) as f left join s on true {claim.ORDER}"
     return sql.prepared(f"with {ended}, {claiming}, v as ({happened} union all {claim.STARTED}) {rows}")
 
 
@@ -192,8 +196,8 @@ def finish_and_claim(
     except DataError:
         _one_by_one(group)
         return claim.claim(queue, worker_id, limit, light)
-    _after_commit(settled, rows[0][0])
-    return claim.claimed([row for row in rows if row[1] is not None])
+    _after_commit(settled, *rows[0][:2])
+    return claim.claimed([row for row in rows if row[2] is not None])
 
 
 def _one_by_one(group: Sequence[Finished]) -> set[UUID]:
@@ -212,8 +216,8 @@ def _one_by_one(group: Sequence[Finished]) -> set[UUID]:
 def _write(group: Sequence[Finished]) -> set[UUID]:
     settled = _settle(group)
     kind, parameters = _parameters(settled)
-    [(refused,)] = sql.run_prepared(_statement(kind, "nothing"), parameters)
-    return _after_commit(settled, refused)
+    [(refused, parents)] = sql.run_prepared(_statement(kind, "nothing"), parameters)
+    return _after_commit(settled, refused, parents)
 
 
 def _settle(group: Sequence[Finished]) -> list[tuple[Finished, Settlement]]:
@@ -284,7 +288,10 @@ def log_row(execution_id: UUID, line: dict[str, Any], now: float) -> dict[str, A
     }
 
 
-def _after_commit(settled: Sequence[tuple[Finished, Settlement]], refused: str | None) -> set[UUID]:
+def _after_commit(
+    settled: Sequence[tuple[Finished, Settlement]], refused: str | None, parents: str | None
+) -> set[UUID]:
+    """What follows the commit. ``refused`` executions and ``parents`` of ended tasks: ids with spaces between."""
     faultpoints.reach("finish.after_commit")
     accepted = {one.attempt.execution_id for one, _ in settled}
     if refused:
@@ -292,6 +299,12 @@ def _after_commit(settled: Sequence[tuple[Finished, Settlement]], refused: str |
         log.warning("execution.refused", executions=refused)
     if any(change.job is JobStatus.RETRYING and change.delay_s <= 0 for _, change in settled):
         ready_due()
+    # What they wait for may have come while they were parked.
+    if parked := [one.attempt.job_id for one, _ in settled if isinstance(one.outcome, Waiting)]:
+        wake.quietly(lambda: wake.wake(parked))
+    if parents:
+        waiting = sorted({UUID(parent) for parent in parents.split()})
+        wake.quietly(lambda: wake.parents_of_ended(waiting))
     for one, change in settled:
         # Short jobs are over before anybody can watch them.
         if one.duration_ms >= settings.DEVOS.light_job_ms:

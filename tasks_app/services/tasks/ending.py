@@ -13,6 +13,7 @@ from tasks_app.domain.states import JOB_FINAL, TASK_FINAL, JobStatus, sources
 from tasks_app.models import Execution, Job, Task
 from tasks_app.services.bells import bells
 from tasks_app.services.tasks.locked import publish
+from tasks_app.services.waits import ends, wake
 
 
 def cancel_waiting(job: Job, reason: str) -> bool:
@@ -22,6 +23,8 @@ def cancel_waiting(job: Job, reason: str) -> bool:
     changed = Job.objects.filter(id=job.id, status__in=waiting).update(
         status=JobStatus.CANCELLED, completed_at=clock.now(), blocked_by=None, error=error
     )
+    if changed and job.attempt:
+        ends.with_jobs([job.id], "default")
     job.refresh_from_db()
     return changed == 1
 
@@ -52,6 +55,8 @@ def settle_task(principal: Principal, task: Task, jobs: Sequence[Job]) -> None:
         task.completed_at = clock.now()
         task.error = next((job.error for job in jobs if job.error), None)
         task.save(update_fields=["status", "completed_at", "error"])
+        if (parent := task.parent_task_id) is not None:
+            wake.after_commit(lambda: wake.parents_of_ended([parent]))
     else:
         task.save(update_fields=["status"])
     publish(principal, task, f"task.{status}")

@@ -16,6 +16,7 @@ from tasks_app.models import Job, Task
 from tasks_app.models.task import next_check
 from tasks_app.services import audit, events, sql
 from tasks_app.services.bells import bells, ring_after_commit
+from tasks_app.services.jobs import steps
 from tasks_app.services.tasks.letters import close_of_jobs
 from tasks_app.services.tasks.locked import about, locked
 
@@ -66,6 +67,7 @@ def run_again(principal: Principal, work: Sequence[tuple[Task, Sequence[Job]]], 
         error=None,
         cancel_requested_at=None,
     )
+    steps.ask_again([job.id for job in jobs])
     close_of_jobs(principal, work, DeadLetterStatus.RETRIED, reason)
     _record(principal, work, reason)
     ring_after_commit(job.queue_id for job in jobs)

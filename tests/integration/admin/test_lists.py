@@ -21,6 +21,7 @@ LISTS = [
     "job",
     "execution",
     "deadletterjob",
+    "approval",
     "queue",
     "worker",
     "event",

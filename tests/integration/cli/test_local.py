@@ -11,6 +11,8 @@ import pytest
 from tasks_app.models import AuditEntry, Task
 from tests.integration.cli.conftest import Ran, Run
 
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "runtime"])
+
 
 def _id(ran: Ran) -> str:
     assert ran.code == 0, ran.err

@@ -2,6 +2,7 @@
 
 from uuid import uuid4
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +13,9 @@ from tasks_app.domain.outcomes import (
     Failed,
     HandedBack,
     Interrupted,
+    Snoozed,
     Succeeded,
+    Waiting,
     fingerprint,
     settle,
 )
@@ -33,6 +36,8 @@ outcomes = st.one_of(
     st.just(HandedBack()),
     st.builds(lambda code: Failed(ErrorInfo(code, "m"), POLICY), st.sampled_from(["NETWORK_TIMEOUT", "INVALID_INPUT"])),
     st.just(Failed(ErrorInfo("X", "m"), None)),
+    st.just(Waiting(5, {"reason": "event", "wait": 1})),
+    st.just(Snoozed(5)),
 )
 
 
@@ -42,7 +47,7 @@ def test_every_settlement_is_a_legal_transition(outcome, number, of, interruptio
     assert change.job in TRANSITIONS[JobStatus][JobStatus.RUNNING]
     assert change.execution in TRANSITIONS[ExecutionStatus][ExecutionStatus.RUNNING]
     assert change.task in TRANSITIONS[TaskStatus][TaskStatus.RUNNING]
-    assert (change.blocked_by is not None) == (change.job is JobStatus.RETRYING)
+    assert (change.blocked_by is not None) == (change.job in (JobStatus.RETRYING, JobStatus.PENDING))
     assert (change.fingerprint is not None) == (change.job is JobStatus.FAILED)
 
 
@@ -75,3 +80,12 @@ def test_dead_letters_of_one_cause_share_a_fingerprint():
     assert one == fingerprint("a.b", "X", "order 99 for 'Bob' failed at 0x99")
     assert one != fingerprint("a.b", "X", "Order 17 was refused")
     assert one != fingerprint("a.c", "X", "Order 17 for 'Ann' failed at 0x7f")
+
+
+@pytest.mark.parametrize("outcome", [Waiting(60, {"reason": "event", "wait": 1}), Snoozed(60)])
+def test_waiting_parks_the_job_and_costs_no_attempt(outcome):
+    settlement = settle(outcome, attempt(3), 5)
+    assert (settlement.job, settlement.execution, settlement.task) == ("pending", "paused", "waiting")
+    assert (settlement.delay_s, settlement.uncounted, settlement.interruptions) == (60, 1, 0)
+    assert settlement.blocked_by["reason"] in ("event", "snooze")
+    assert settlement.error is None and settlement.fingerprint is None and settlement.note is None
