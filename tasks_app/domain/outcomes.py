@@ -97,6 +97,7 @@ class Attempt:
     interruptions: int
     action_id: str
     has_siblings: bool = False
+    parent_task_id: UUID | None = None
 
     @property
     def counted(self) -> int:

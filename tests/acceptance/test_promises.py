@@ -278,6 +278,6 @@ def test_f67_a_waiting_job_outlives_its_workers_and_keeps_its_times(platform: Pl
     platform.api("POST", f"/api/approvals/{asked['id']}/approve", json={"comment": "go"})
     until(lambda: all_done(platform, [task]), 60, "it is done")
     output = platform.api("GET", f"/api/tasks/{task}").json()["output"]
-    assert (output["child"], output["approved"]) == ({"n": 7}, True)
+    assert (output["child"], output["approved"]) == ({"value": {"n": 7}}, True)
     [(status, attempt, interruptions, executions, completed)] = jobs_of(platform, [task])
     assert (status, interruptions, completed, attempt) == ("completed", 0, 1, executions)

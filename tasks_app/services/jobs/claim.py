@@ -41,7 +41,7 @@ s as (
     started_at = coalesce(t.started_at, now())
   from j where t.id = j.task_id
   returning j.*, devos_new_id() as execution, t.created_by_type as by_type, t.created_by_id as by_id, t.correlation_id,
-    t.request_id, t.started_at = now() as first),
+    t.request_id, t.parent_task_id, t.started_at = now() as first),
 e as (
   insert into executions (id, action_id, organization_id, task_id, job_id, status, mode, actor_type, actor_id, attempt,
     max_attempts, worker_id, created_at, started_at, correlation_id, interrupted, steps_reused, log_lines_dropped)
@@ -56,8 +56,9 @@ STARTED = """select execution, 'execution.started', organization_id, by_type, by
   union all
   select devos_new_id(), 'task.started', organization_id, by_type, by_id, task_id, null, execution, '{}',
     correlation_id, execution from s where first"""
-COLUMNS = """id, execution, task_id, attempt, max_attempts, uncounted, interruptions, has_siblings, action_id,
-  organization_id, queue, input, checkpoint, by_type, by_id, correlation_id, request_id, cancel_requested"""
+COLUMNS = """id, execution, task_id, attempt, max_attempts, uncounted, interruptions, action_id, has_siblings,
+  parent_task_id, organization_id, queue, input, checkpoint, by_type, by_id, correlation_id, request_id,
+  cancel_requested"""
 ORDER = "order by interruptions, priority desc, id"
 
 
@@ -119,10 +120,12 @@ def claimed(rows: list[tuple[Any, ...]]) -> list[Claimed]:
 
 
 def _claimed(row: tuple[Any, ...]) -> Claimed:
-    _, _, job, execution, task, attempt, max_attempts, uncounted, interruptions, siblings, action_id, *rest = row
+    _, _, job, execution, task, attempt, max_attempts, uncounted, interruptions, action_id, siblings, parent, *rest = (
+        row
+    )
     organization, queue, value, checkpoint, actor_type, actor_id, correlation_id, request_id, cancel = rest
     return Claimed(
-        Attempt(job, execution, task, attempt, max_attempts, uncounted, interruptions, action_id, siblings),
+        Attempt(job, execution, task, attempt, max_attempts, uncounted, interruptions, action_id, siblings, parent),
         organization,
         queue,
         sql.load(value),

@@ -6,7 +6,7 @@ Every write is guarded by job, attempt and worker: an attempt that lost its leas
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, NamedTuple
@@ -73,7 +73,6 @@ r as (
   from g where t.id = g.task_id
   returning {all}job, execution, org, task_id, action_id, job_to, task_to, over_at, t.created_by_type as by_type,
     t.created_by_id as by_id, t.correlation_id,
-    case when over_at is not null then t.parent_task_id end as parent,
     t.check_at = later + interval '1 hour' as moved){extras}"""
 # Whether the task may go to `task_to` (domain/states).
 _OPEN = "(task_to is not null and t.status in ({states}))"
@@ -116,10 +115,9 @@ _ENDED = """select devos_new_id(), noun || status, org, by_type, by_id, task_id,
     ('task.', case when moved then task_to end),
     ('job.', case when {fingerprint} is not null then 'dead_lettered' end)) as v(noun, status)
   where v.status is not null"""
-# Asked only when some were refused.
-_REFUSED = """select case when (select count(*) from g) < (select count(*) from i) then
-    (select string_agg(execution::text, ' ') from i where execution <> all(select execution from g)) end as refused,
-    (select string_agg(parent::text, ' ') from r where parent is not null) as parents"""
+# How many were accepted; which, only when some were refused.
+_ACCEPTED = """select count(*) as accepted,
+    case when count(*) < %(size)s then string_agg(execution::text, ' ') end as which from g"""
 
 
 class _Kind(NamedTuple):
@@ -135,9 +133,9 @@ def _statement(kind: _Kind, then: Literal["nothing", "claim one", "claim several
     ended = _filled(_FINISH.replace("{extras}", _EXTRAS if kind.extras else ""), kind)
     happened = f"{events.INSERT} {_filled(_ENDED, kind)}"
     if then == "nothing":
-        return sql.prepared(f"with {ended}, v as ({happened}) {_REFUSED}")
+        return sql.prepared(f"with {ended}, v as ({happened}) {_ACCEPTED}")
     claiming = claim.ctes(several=then == "claim several")
-    rows = f"select refused, parents, {claim.COLUMNS} from ({_REFUSED}) as f left join s on true {claim.ORDER}"
+    rows = f"select accepted, which, {claim.COLUMNS} from ({_ACCEPTED}) as f left join s on true {claim.ORDER}"
     return sql.prepared(f"with {ended}, {claiming}, v as ({happened} union all {claim.STARTED}) {rows}")
 
 
@@ -216,8 +214,8 @@ def _one_by_one(group: Sequence[Finished]) -> set[UUID]:
 def _write(group: Sequence[Finished]) -> set[UUID]:
     settled = _settle(group)
     kind, parameters = _parameters(settled)
-    [(refused, parents)] = sql.run_prepared(_statement(kind, "nothing"), parameters)
-    return _after_commit(settled, refused, parents)
+    [(accepted, which)] = sql.run_prepared(_statement(kind, "nothing"), parameters)
+    return _after_commit(settled, accepted, which)
 
 
 def _settle(group: Sequence[Finished]) -> list[tuple[Finished, Settlement]]:
@@ -235,8 +233,8 @@ def _parameters(settled: Sequence[tuple[Finished, Settlement]]) -> tuple[_Kind, 
     rows = sql.document([row(one, change, now) for one, change in settled])
     logs = [line for one, _ in settled for line in _logs(one, now)]
     if logs or any(change.note or change.fingerprint for _, change in settled):
-        return _Kind(successes, extras=True), {"rows": rows, "logs": sql.document(logs)}
-    return _Kind(successes, extras=False), {"rows": rows}
+        return _Kind(successes, extras=True), {"rows": rows, "size": len(settled), "logs": sql.document(logs)}
+    return _Kind(successes, extras=False), {"rows": rows, "size": len(settled)}
 
 
 def _success(one: Finished, change: Settlement, now: float) -> dict[str, Any]:
@@ -288,25 +286,28 @@ def log_row(execution_id: UUID, line: dict[str, Any], now: float) -> dict[str, A
     }
 
 
-def _after_commit(
-    settled: Sequence[tuple[Finished, Settlement]], refused: str | None, parents: str | None
-) -> set[UUID]:
-    """What follows the commit. ``refused`` executions and ``parents`` of ended tasks: ids with spaces between."""
+def _after_commit(settled: Sequence[tuple[Finished, Settlement]], count: int, which: str | None) -> set[UUID]:
+    """What follows the commit. ``count`` were accepted; ``which``, when not all: their ids with spaces between."""
     faultpoints.reach("finish.after_commit")
     accepted = {one.attempt.execution_id for one, _ in settled}
-    if refused:
-        accepted -= {UUID(execution) for execution in refused.split()}
-        log.warning("execution.refused", executions=refused)
+    if count < len(accepted):
+        refused = accepted - {UUID(execution) for execution in (which or "").split()}
+        accepted -= refused
+        log.warning("execution.refused", executions=sorted(str(execution) for execution in refused))
     if any(change.job is JobStatus.RETRYING and change.delay_s <= 0 for _, change in settled):
         ready_due()
     # What they wait for may have come while they were parked.
     if parked := [one.attempt.job_id for one, _ in settled if isinstance(one.outcome, Waiting)]:
         wake.quietly(lambda: wake.wake(parked))
-    if parents:
-        waiting = sorted({UUID(parent) for parent in parents.split()})
-        wake.quietly(lambda: wake.parents_of_ended(waiting))
+    if parents := _parents(one for one, _ in settled if one.attempt.execution_id in accepted):
+        wake.quietly(lambda: wake.parents_of_ended(parents))
     for one, change in settled:
         # Short jobs are over before anybody can watch them.
         if one.duration_ms >= settings.DEVOS.light_job_ms:
             bells().tell(str(one.attempt.task_id), str(change.task))
     return accepted
+
+
+def _parents(ended: Iterable[Finished]) -> list[UUID]:
+    """The tasks that may wait for one of these."""
+    return sorted({one.attempt.parent_task_id for one in ended if one.attempt.parent_task_id})
