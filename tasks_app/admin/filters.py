@@ -18,6 +18,7 @@ from tasks_app.domain.errors import NotFound
 from tasks_app.domain.states import EXECUTION_STOPPED, DeadLetterStatus, ExecutionStatus, JobStatus, TaskStatus
 from tasks_app.domain.waits import ApprovalState
 from tasks_app.models import Project, Queue
+from tasks_app.queries import executions
 from tasks_app.queries.dashboard import first_id_at
 from tasks_app.queries.fields import status_is_one_of
 
@@ -83,9 +84,9 @@ class ExecutionStatusFilter(_Status):
     statuses = ExecutionStatus
 
     def narrow(self, queryset: QuerySet, status: StrEnum) -> QuerySet:
-        found = super().narrow(queryset, status)
-        # Their index is declared on the error.
-        return found.filter(error__isnull=False) if status in EXECUTION_STOPPED else found
+        if status in EXECUTION_STOPPED:
+            return queryset.filter(executions.stopped([ExecutionStatus(status)]))
+        return super().narrow(queryset, status)
 
 
 class DeadLetterStatusFilter(_Status):

@@ -370,7 +370,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table': 'executions',
-                'indexes': [models.Index(fields=['organization', '-id'], name='executions_list'), models.Index(condition=models.Q(('error__isnull', False)), fields=['organization', '-id'], name='executions_with_error'), models.Index(fields=['organization', 'action_id', '-id'], name='executions_of_action')],
+                'indexes': [models.Index(fields=['organization', '-id'], name='executions_list'), models.Index(condition=models.Q(('error__isnull', False)), fields=['organization', '-id'], name='executions_with_error'), models.Index(condition=models.Q(('interrupted', True)), fields=['organization', '-id'], name='executions_lost'), models.Index(fields=['organization', 'action_id', '-id'], name='executions_of_action')],
                 'constraints': [models.UniqueConstraint(condition=models.Q(('job__isnull', False)), fields=('job', 'attempt'), name='executions_one_per_attempt'), models.CheckConstraint(condition=django.db.models.expressions.RawSQL('executions_are_sound(status, mode, completed_at, error)', (), output_field=models.BooleanField()), name='executions_sound')],
             },
         ),

@@ -59,6 +59,8 @@ class Execution(Row):
             models.Index(
                 fields=["organization", "-id"], condition=Q(error__isnull=False), name="executions_with_error"
             ),
+            # Lost ones are few among those.
+            models.Index(fields=["organization", "-id"], condition=Q(interrupted=True), name="executions_lost"),
             models.Index(fields=["organization", "action_id", "-id"], name="executions_of_action"),
         ]
         constraints = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 from uuid import UUID
 
@@ -17,6 +18,12 @@ from tasks_app.models import Execution, Job, Task, Worker
 from tasks_app.queries import tasks
 from tasks_app.queries.fields import Instant, ShortText, made_between, without_heavy
 from tasks_app.queries.paging import NewestFirst, Page
+
+
+def stopped(statuses: Sequence[ExecutionStatus]) -> Q:
+    """Executions that stopped with one of ``statuses``, in words that their indexes know."""
+    lost = Q(interrupted=True) if set(statuses) == {ExecutionStatus.LOST} else Q()
+    return Q(status__in=[str(status) for status in statuses], error__isnull=False) & lost
 
 
 class ExecutionFilter(NewestFirst):
@@ -35,7 +42,7 @@ class ExecutionFilter(NewestFirst):
         mine = {"organization_id": principal.organization_id}
         found = Execution.objects.filter(made_between(self.created_after, self.created_before), **mine)
         if self.status and EXECUTION_STOPPED.issuperset(self.status):
-            found = found.filter(status__in=self.status, error__isnull=False)
+            found = found.filter(stopped(self.status))
         if self.action is not None and not self.action.endswith("*"):
             found = found.filter(action_id=self.action)
         if self.job is not None:
