@@ -19,7 +19,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 
 def _running(name: str) -> str:
-    """A URL of the platform that runs in DEVOS_HOME, so that commands find its servers; empty when none runs."""
+    """A fact about the platform that runs in DEVOS_HOME, so that commands find its servers; empty when none runs."""
     try:
         return str(json.loads((DEVOS.home / "run.json").read_text()).get(name, ""))
     except (OSError, ValueError):
@@ -37,6 +37,9 @@ def _kept_secret() -> str:
     path.write_text(value)
     return value
 
+
+if "DEVOS_PLUGINS" not in os.environ:  # a command knows the actions of the platform it speaks to
+    DEVOS = DEVOS.model_copy(update={"plugins": _running("plugins")})
 
 DATABASE_URL = os.environ.get("DATABASE_URL") or _running("database_url")
 REDIS_URL = os.environ.get("REDIS_URL") or _running("redis_url") or "redis://127.0.0.1:1/0"

@@ -52,7 +52,7 @@ def show(ctx: typer.Context, execution: ExecutionArgument) -> None:
             ("progress", output.progress_line(found.get("progress"))),
             ("error", output.error_line(found.get("error"))),
             ("mode", found.get("mode")),
-            ("attempt", f"{found.get('attempt')} of {found.get('max_attempts')}"),
+            ("attempt", found.get("attempt")),
             ("by", lists.actor(found)),
             ("worker", "{id} ({hostname}, pid {pid})".format(**found["worker"]) if found.get("worker") else None),
             ("started", output.moment(found.get("started_at"))),

@@ -66,8 +66,9 @@ def tokens(cost: Row) -> str | None:
     return f"{cost['input_tokens']} in, {cost['output_tokens']} out" if total else None
 
 
-def _attempt(row: Row) -> str:
-    return f"{row.get('attempt', '-')}/{row.get('max_attempts', '-')}"
+def _attempts(job: Row) -> str:
+    """How much of its budget a job has used up: interruptions and waits cost nothing."""
+    return f"{job.get('counted_attempts', '-')}/{job.get('max_attempts', '-')}"
 
 
 def _duration(row: Row) -> str | None:
@@ -98,7 +99,7 @@ JOB = [
     STATUS,
     Column("ACTION", "action_id"),
     Column("QUEUE", "queue"),
-    Column("ATTEMPT", _attempt, "number"),
+    Column("ATTEMPTS", _attempts, "number"),
     PROGRESS,
     Column("WAITS FOR", lambda row: (row.get("blocked_by") or {}).get("reason")),
     Column("ERROR", _error),
@@ -108,7 +109,7 @@ EXECUTION = [
     ID,
     STATUS,
     Column("ACTION", "action_id"),
-    Column("ATTEMPT", _attempt, "number"),
+    Column("ATTEMPT", "attempt", "number"),
     Column("TOOK", _duration, "number"),
     PROGRESS,
     Column("ERROR", _error),

@@ -69,7 +69,7 @@ class Supervisor:
 
     def _start(self) -> None:
         for name in runfile.clear_leftovers(self._options.home):
-            self._console.say(f"Ended {name}, left by a DevOS that was killed.")
+            self._console.say(f"Ended the process {name!r}, left by a DevOS that was killed.")
         self._plan.check_port()
         self._plan.database_url = os.environ.get("DATABASE_URL") or self._start_postgres()
         self._plan.redis_url = os.environ.get("REDIS_URL") or self._start_valkey()
@@ -234,7 +234,9 @@ class Supervisor:
             self._console.say(f"            (shown once; kept in {self._options.home / first_start.BOOTSTRAP})")
         self._console.say(f"  API       {url}/api/docs/")
         if flower:
-            self._console.say(f"  Flower    {flower}/")
+            self._console.say(
+                f"  Flower    {flower}/ (asks for the login in {self._options.home / first_start.FLOWER_LOGIN})"
+            )
         if sample := self._plan.url("sample"):
             self._console.say(f"  sample    {sample}/")
         for note in self._notes:
@@ -249,6 +251,7 @@ class Supervisor:
             "sample_site_url": self._plan.url("sample"),
             "database_url": self._plan.database_url,
             "redis_url": self._plan.redis_url,
+            "plugins": os.environ.get("DEVOS_PLUGINS", ""),
             "children": pids,
         }
         runfile.write(self._options.home, facts)

@@ -113,8 +113,22 @@ def test_a_worker_knows_its_actions_before_it_forks(tmp_path):
     assert _printed_by(program, tmp_path) == "True"
 
 
-def _printed_by(program: str, folder: Path, plugins: str = "") -> str:
-    env = {**os.environ, "DEVOS_PLUGINS": plugins, "DJANGO_SETTINGS_MODULE": "devos.settings"}
+def test_a_command_knows_the_actions_of_the_platform_that_runs(tmp_path):
+    (tmp_path / "mine.py").write_text("from tasks_app.sdk import Plugin; plugin = Plugin('mine')")
+    (tmp_path / "run.json").write_text('{"plugins": "mine:plugin"}')
+    program = (
+        "import django; django.setup()\n"
+        "from tasks_app.actions import registry\n"
+        "print('mine' in [p.name for p in registry.plugins()])"
+    )
+    assert _printed_by(program, tmp_path, None, DEVOS_HOME=str(tmp_path)) == "True"
+
+
+def _printed_by(program: str, folder: Path, plugins: str | None = "", **more: str) -> str:
+    env = {**os.environ, "DJANGO_SETTINGS_MODULE": "devos.settings", **more}
+    env.pop("DEVOS_PLUGINS", None)
+    if plugins is not None:
+        env["DEVOS_PLUGINS"] = plugins
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", program], cwd=folder, env=env, capture_output=True, text=True
     )
