@@ -13,8 +13,8 @@ from tasks_app.domain import jsonsafe
 from tasks_app.domain.errors import InvalidInput
 from tasks_app.domain.retry import RetryPolicy
 
-_ID = re.compile(r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$")
-_PERMISSION = re.compile(r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)+$")
+_ID = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+")
+_PERMISSION = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9_]+)+")
 Mode = Literal["sync", "async", "stream"]
 
 
@@ -54,9 +54,9 @@ class ActionDefinition(BaseModel):
 
     @model_validator(mode="after")
     def _well_formed(self) -> ActionDefinition:
-        if not _ID.match(self.id) or len(self.id) > 200:
+        if not _ID.fullmatch(self.id) or len(self.id) > 200:
             raise ValueError(f"action id {self.id!r} must be dotted lower case with a namespace, like seo.website.scan")
-        if not _PERMISSION.match(self.permission):
+        if not _PERMISSION.fullmatch(self.permission):
             raise ValueError(f"permission {self.permission!r} of {self.id} must be dotted lower case, like seo.scan")
         if "async" not in self.modes:
             raise ValueError(f"{self.id}: every action runs async; add 'async' to modes")

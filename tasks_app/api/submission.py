@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from tasks_app.api.base import answer, problems_of
 from tasks_app.api.represent.tasks import AcceptedOut, BulkOut, as_created
 from tasks_app.domain import ids, jsonsafe
-from tasks_app.domain.errors import InvalidInput, PayloadTooLarge
+from tasks_app.domain.errors import Conflict, InvalidInput, PayloadTooLarge
 from tasks_app.domain.principal import Principal
 from tasks_app.domain.states import TaskStatus
 from tasks_app.queries import tasks
@@ -43,7 +43,14 @@ def read_specs(items: Sequence[Any]) -> list[TaskSpec]:
 
 def submitted_answer(principal: Principal, spec: TaskSpec, submitted: Submitted, *, status: int) -> Response:
     """The task as it was created."""
-    task = tasks.get_many(principal, [submitted.task_id])[0]
+    found = tasks.get_many(principal, [submitted.task_id])
+    if not found:  # a repeated Idempotency-Key may outlive what it created
+        raise Conflict(
+            f"The task {ids.to_text('task', submitted.task_id)} that this Idempotency-Key created was deleted since. "
+            "Use a new key for new work.",
+            [{"field": "Idempotency-Key", "problem": "its task is deleted"}],
+        )
+    task = found[0]
     delayed = spec.seconds_from(task.created_at) > 0
     headers = {"Location": f"/api/tasks/{task.public_id}", **_replayed(submitted)}
     return answer(as_created(task, priority=spec.priority, delayed=delayed), status=status, headers=headers)

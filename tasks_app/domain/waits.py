@@ -20,6 +20,8 @@ TITLE_MAX = 300
 
 # Written by the set-based statements of the runtime, which match no waits. Children have a way of their own.
 RUNTIME_EVENTS = ("task.", "job.", "execution.")
+# What the platform says of itself; nobody else can.
+PLATFORM_EVENTS = (*RUNTIME_EVENTS, "approval.", "dead_letter.", "api_key.", "key.", "queue.", "worker.", "project.")
 
 _PATTERN = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*(\.\*|\.[a-z][a-z0-9_]*)")
 

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from tasks_app.domain import costs, ids, jsonsafe
 from tasks_app.domain.principal import Actor
+from tasks_app.domain.waits import refused
 from tasks_app.runtime.durable import Durable, StepReporter
 from tasks_app.runtime.slots import Signal
 
@@ -250,4 +251,7 @@ class Context(Durable):
 
         It is published each time the line is reached: put it into a `step` when the action may run again.
         """
-        self._reporter.publish(type, self.redact(data), resource, key)
+        if self.redact(key) != key:
+            raise refused("The key of an event cannot be a secret: events are shown. Use something that names it.")
+        about = (self.redact(resource[0]), self.redact(resource[1])) if resource else None
+        self._reporter.publish(type, self.redact(data), about, key)

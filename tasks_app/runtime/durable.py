@@ -84,7 +84,8 @@ class Durable:
         `wait_children`. Cancelling this task cancels it. Raises what submitting a task raises.
         """
         self.raise_if_cancelled()
-        task_id, reused = self._steps.spawn(self._next(), type, {} if input is None else input, options)
+        shown = {name: self.redact(value) for name, value in options.items()}
+        task_id, reused = self._steps.spawn(self._next(), type, {} if input is None else input, shown)
         self.steps_reused += reused
         self._spawned.append(task_id)
         return task_id
@@ -102,6 +103,8 @@ class Durable:
         has had does not. Raises `WaitTimeout` when none is published within ``timeout_s`` of the first start of the
         wait (default: the knob ``wait_timeout_s``).
         """
+        if key is not None and self.redact(key) != key:
+            raise waits.refused("The key of a wait cannot be a secret: what a task waits for is shown.")
         request = waits.for_event(type, key, self._limit(timeout_s))
         found = self._wait(request, f"the event {request.name}")
         resource = (found["resource_type"], found["resource_id"] or "") if found["resource_type"] else None

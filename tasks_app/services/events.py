@@ -12,11 +12,11 @@ from django.db import connections, transaction
 from tasks_app.domain import clock, ids, jsonsafe
 from tasks_app.domain.errors import InvalidInput
 from tasks_app.domain.principal import Actor, Principal
-from tasks_app.domain.waits import KEY_MAX, is_waited_for
+from tasks_app.domain.waits import KEY_MAX, PLATFORM_EVENTS, is_waited_for
 from tasks_app.models import Event
 from tasks_app.services.waits import ends, wake
 
-_TYPE = re.compile(r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$")
+_TYPE = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+")
 
 # For the statements of the hot path, which write their events themselves.
 INSERT = """insert into events (id, type, organization_id, actor_type, actor_id, task_id, job_id, execution_id, data,
@@ -43,7 +43,7 @@ def event(
     Raises `InvalidInput` when ``type`` is not dotted lower case such as ``website.created``, and for a key that is no
     text of at most 300 characters.
     """
-    if not _TYPE.match(type) or len(type) > 200:
+    if not _TYPE.fullmatch(type) or len(type) > 200:
         raise InvalidInput(f"{type[:200]!r} is not an event type; use dotted lower case such as website.created")
     if len(key) > KEY_MAX or (problem := jsonsafe.text_problem(key)):
         problem = problem if len(key) <= KEY_MAX else f"must be at most {KEY_MAX} characters"
@@ -60,7 +60,7 @@ def event(
         task_id=task_id,
         job_id=job_id,
         execution_id=execution_id,
-        data=jsonsafe.clean(data or {}),
+        data=jsonsafe.clean({} if data is None else data),
         metadata=jsonsafe.clean(metadata or {}),
         correlation_id=correlation_id,
         causation_id=causation_id,
@@ -95,7 +95,7 @@ def emit(
 ) -> Event:
     """An event from outside. Raises `PermissionDenied`, and `InvalidInput` also for a type of the runtime's own."""
     principal.require("events.write")
-    if not is_waited_for(type):
+    if type.startswith(PLATFORM_EVENTS):
         problem = "begins like the events of the runtime itself; choose another first part"
         raise InvalidInput(f"type: {problem}", [{"field": "type", "problem": problem}])
     with transaction.atomic():

@@ -74,6 +74,10 @@ def _time(facts: Facts, job: Job) -> list[Reason]:
     return _when_due(facts, job, "TIME", "It was asked to start later.", job.created_at, how)
 
 
+def _sleep(facts: Facts, job: Job) -> list[Reason]:
+    return _when_due(facts, job, "TIME", "It sleeps.", _since(job), "Only time helps, or a cancel.")
+
+
 def _retry(facts: Facts, job: Job) -> list[Reason]:
     error = job.error if isinstance(job.error, dict) else {}
     code = _text(job, "code") or str(error.get("code", "an error"))
@@ -158,7 +162,8 @@ def _paused(facts: Facts, job: Job) -> list[Reason]:
 
 def _event(facts: Facts, job: Job) -> list[Reason]:
     event = _text(job, "event", "type", "name")
-    message = f"It waits for the event {event or 'it asked for'}."
+    key = _text(job, "key")
+    message = sentence(f"It waits for the event {event or 'it asked for'}{f' with the key {key}' if key else ''}")
     how = "Whoever makes it happen publishes it; cancel the task to give up."
     return [Reason("EVENT", message, job.id, Holder("event", event), _since(job), _until(job), NOBODY, how)]
 
@@ -192,6 +197,7 @@ def _unknown(facts: Facts, job: Job) -> list[Reason]:
 
 WAITS: dict[str, Wait] = {
     "time": _time,
+    "sleep": _sleep,
     "retry": _retry,
     "handed_back": _handed_back,
     "interrupted": _interrupted,

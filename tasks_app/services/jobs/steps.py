@@ -13,7 +13,7 @@ from tasks_app.domain import ids, jsonsafe
 from tasks_app.domain.errors import ActionError
 from tasks_app.domain.principal import Principal
 from tasks_app.domain.waits import StepKind, StepState
-from tasks_app.models import JobStep
+from tasks_app.models import Job, JobStep
 from tasks_app.services import sql
 from tasks_app.services.tasks.spec import TaskSpec
 from tasks_app.services.tasks.submit import submit
@@ -56,12 +56,17 @@ def spawn(principal: Principal, job_id: UUID, ordinal: int, spec: TaskSpec, caus
     Raises what submit raises.
     """
     try:
-        with transaction.atomic():
-            made = submit(principal, spec, causation_id=causation_id)
-            task_id = ids.to_text("task", made.task_id)
-            JobStep.objects.create(job_id=job_id, ordinal=ordinal, kind=StepKind.SPAWN, name=spec.type, output=task_id)
+        return sql.again_on_conflict(lambda: _spawn(principal, job_id, ordinal, spec, causation_id))
     except IntegrityError as error:
         raise superseded(ordinal, spec.type) from error
+
+
+@transaction.atomic
+def _spawn(principal: Principal, job_id: UUID, ordinal: int, spec: TaskSpec, causation_id: UUID) -> str:
+    # Jobs before tasks, as everybody locks them: submit locks the parent task.
+    Job.objects.select_for_update(no_key=True).only("id").get(id=job_id)
+    task_id = ids.to_text("task", submit(principal, spec, causation_id=causation_id).task_id)
+    JobStep.objects.create(job_id=job_id, ordinal=ordinal, kind=StepKind.SPAWN, name=spec.type, output=task_id)
     return task_id
 
 

@@ -12,8 +12,9 @@ from django.conf import settings
 from tasks_app.actions import registry
 from tasks_app.actions.definition import ActionDefinition
 from tasks_app.domain import clock, ids, jsonsafe
-from tasks_app.domain.errors import InvalidInput
+from tasks_app.domain.errors import Conflict, InvalidInput
 from tasks_app.domain.principal import Principal
+from tasks_app.domain.states import TaskStatus
 from tasks_app.models import Project, Queue, Task
 from tasks_app.services import secrets
 from tasks_app.services.tasks.spec import TaskSpec
@@ -41,12 +42,17 @@ class Lookups:
         return self.projects[name]
 
     def parent(self, text: str) -> UUID:
-        """The id of an unfinished task of the caller's organisation."""
+        """The id of a task of the caller's organisation that nobody has cancelled; locked until the transaction ends,
+        so that a cancel sees what is put below it, or is seen."""
         if text not in self.parents:
-            task_id = ids.from_text("task", text)
-            if not Task.objects.filter(id=task_id, organization_id=self.principal.organization_id).exists():
+            mine = Task.objects.filter(id=ids.from_text("task", text), organization_id=self.principal.organization_id)
+            parent = mine.select_for_update(no_key=True).only("status", "cancel_requested_at").first()
+            if parent is None:
                 raise InvalidInput(f"There is no task {text!r} here.", [{"field": "parent_task", "problem": "unknown"}])
-            self.parents[text] = task_id
+            if parent.cancel_requested_at or parent.status == TaskStatus.CANCELLED:
+                problem = "is cancelled; nothing can be put below it"
+                raise Conflict(f"parent_task: {text} {problem}.", [{"field": "parent_task", "problem": problem}])
+            self.parents[text] = parent.id
         return self.parents[text]
 
     def permit(self, action: ActionDefinition) -> None:

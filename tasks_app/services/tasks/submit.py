@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 from uuid import UUID
 
@@ -87,7 +88,9 @@ def submit_many(
     request_hash = _hash(specs) if idempotency_key else ""
     if idempotency_key and (earlier := _earlier(principal, idempotency_key, request_hash)):
         return earlier
-    return write(principal, _rows(principal, specs), idempotency_key, request_hash, causation_id)
+    # A parent is locked while something is put below it.
+    with transaction.atomic() if any(spec.parent_task for spec in specs) else nullcontext():
+        return write(principal, _rows(principal, specs), idempotency_key, request_hash, causation_id)
 
 
 def write(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -138,7 +138,7 @@ def _ask(job: Claimed, step: int, request: WaitRequest, deadline_at: datetime) -
 def _stand(step: int, ordinal: int, request: WaitRequest) -> Standing:
     state, output, deadline_at, remaining_s, timeout_s = sql.run(_STAND, {"step": step}, sql.RUNTIME)[0]
     if state == StepState.OPEN:
-        blocked_by = _blocked_by(step, ordinal, request, deadline_at)
+        blocked_by = _blocked_by(step, ordinal, request, deadline_at, timeout_s)
         return Standing(StepState.OPEN, None, timeout_s, max(remaining_s, 0.0), blocked_by)
     if state == StepState.DONE and request.kind is StepKind.CHILDREN and output is None:
         sql.run(_OUTCOMES, {"step": step}, sql.RUNTIME)
@@ -147,9 +147,17 @@ def _stand(step: int, ordinal: int, request: WaitRequest) -> Standing:
     return Standing(StepState(state), sql.load(output), timeout_s)
 
 
-def _blocked_by(step: int, ordinal: int, request: WaitRequest, deadline_at: datetime) -> dict[str, Any]:
+def _blocked_by(
+    step: int, ordinal: int, request: WaitRequest, deadline_at: datetime, timeout_s: float
+) -> dict[str, Any]:
     """``wait`` marks a job that is parked at one; the rest is for whoever asks why it does not go on."""
-    said: dict[str, Any] = {"reason": str(request.kind), "wait": ordinal, "until": deadline_at.isoformat()}
+    since = deadline_at - timedelta(seconds=timeout_s)
+    said: dict[str, Any] = {
+        "reason": str(request.kind),
+        "wait": ordinal,
+        "since": since.isoformat(),
+        "until": deadline_at.isoformat(),
+    }
     if request.kind is StepKind.EVENT:
         said |= {"event": request.pattern, **({"key": request.key} if request.key else {})}
     elif request.kind is StepKind.APPROVAL:

@@ -1,20 +1,27 @@
 """Edges of the hot path and of the verbs."""
 
+import threading
 import time
+from datetime import timedelta
 
 import pytest
 from django.contrib.auth import get_user_model
-from django.db import connection, connections
+from django.db import connection, connections, transaction
+from django.utils import timezone
 
 from tasks_app.actions import registry
+from tasks_app.domain import ids
+from tasks_app.domain.errors import Conflict, InvalidInput
 from tasks_app.domain.outcomes import Succeeded
 from tasks_app.domain.principal import Actor
-from tasks_app.models import Execution, Job, Membership, Task
+from tasks_app.models import Event, Execution, Job, Membership, Task
 from tasks_app.sdk import ActionInput, Context, Plugin, RetryPolicy, action
-from tasks_app.services import principals, tasks
+from tasks_app.services import events, principals, tasks
 from tasks_app.services.access import principal_of
+from tasks_app.services.jobs import steps
 from tasks_app.services.jobs.claim import claim
 from tasks_app.services.jobs.finish import Finished, finish_and_claim
+from tasks_app.services.jobs.renew import renew
 from tasks_app.services.tasks import TaskSpec, submit, submit_many
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "runtime"])
@@ -90,3 +97,64 @@ def test_f41_a_limit_that_strikes_during_bookkeeping_costs_nobody_else_anything(
         assert Task.objects.get(id=after.task_id).status == "completed"
     finally:
         registry.unregister("rude")
+
+
+def test_a_cancel_of_a_big_tree_holds_no_lease_up(principal, loop):
+    """Its jobs are locked a batch at a time, and renewal goes past what is locked."""
+    busy, other = (submit(principal, NOOP) for _ in range(2))
+    claimed = [claim("default", loop.worker_id, 1)[0].attempt for _ in range(2)]
+    Job.objects.update(lease_expires_at=timezone.now())
+    with transaction.atomic():
+        Job.objects.select_for_update().get(id=busy.job_id)
+        kept = renew(loop.worker_id, [one.execution_id for one in claimed], rss_mb=None, restarts=0)
+        assert {one.execution_id for one in kept} == {one.execution_id for one in claimed}
+        assert Job.objects.get(id=other.job_id).lease_expires_at > timezone.now() + timedelta(seconds=5)
+
+
+def test_nothing_can_be_put_below_a_cancelled_task(principal):
+    parent = Task.objects.get(id=submit(principal, NOOP.model_copy(update={"delay_s": 90.0})).task_id)
+    tasks.cancel(principal, parent.id)
+    with pytest.raises(Conflict, match="nothing can be put below it"):
+        submit(principal, NOOP.model_copy(update={"parent_task": parent.public_id}))
+
+
+@pytest.mark.parametrize("round", range(5))
+def test_f49_a_cancel_while_children_are_spawned_leaves_none(principal, loop, round):
+    submitted = submit(principal, NOOP)
+    job = claim("default", loop.worker_id, 1)[0]
+    parent = ids.to_text("task", submitted.task_id)
+    child = NOOP.model_copy(update={"parent_task": parent, "delay_s": 90.0})
+    refused, begun = [], threading.Event()
+
+    def spawns() -> None:
+        try:
+            for ordinal in range(1, 200):
+                steps.spawn(principal, job.attempt.job_id, ordinal, child, job.attempt.execution_id)
+                if ordinal == 5 + 3 * round:
+                    begun.set()
+        except Conflict as error:
+            refused.append(error)
+        finally:
+            begun.set()
+            connection.close()
+
+    thread = threading.Thread(target=spawns)
+    thread.start()
+    begun.wait(20)
+    tasks.cancel(principal, submitted.task_id)
+    thread.join(30)
+    assert refused
+    below = Task.objects.filter(parent_task_id=submitted.task_id)
+    assert below.count() >= 5
+    assert not below.exclude(status="cancelled").exists()
+
+
+@pytest.mark.parametrize("data", [0, False, "", []])
+def test_falsy_event_data_is_data(principal, data):
+    assert Event.objects.get(id=events.emit(principal, "edge.happened", data=data).id).data == data
+
+
+@pytest.mark.parametrize("type", ["edge.happened\n", "approval.approved", "queue.resumed"])
+def test_an_event_type_that_is_none_or_the_platforms_own_is_refused(principal, type):
+    with pytest.raises(InvalidInput):
+        events.emit(principal, type)
