@@ -60,7 +60,7 @@ def test_first_start_tells_how_to_get_in(own: Platform) -> None:
     assert re.search(rf"^READY {own.url} in [\d.]+ s$", shown, re.MULTILINE)
     assert f"sign in as {own.bootstrap['admin_user']} with password {own.bootstrap['admin_password']}" in shown
     assert set(own.run) == {
-        "url", "flower_url", "sample_site_url", "database_url", "redis_url", "children", "pid"
+        "url", "flower_url", "sample_site_url", "database_url", "redis_url", "plugins", "children", "pid"
     }  # fmt: skip
     assert set(own.children) == CHILDREN
     assert own.home.stat().st_mode & 0o777 == 0o700
@@ -164,7 +164,7 @@ def test_left_children_of_a_killed_supervisor_are_ended(running: Platform, tmp_p
         (running.home / "run.json").write_text(children)
         running.start()
         assert left.wait(10) != 0
-        assert "Ended web, left by a DevOS that was killed." in running.log()
+        assert "Ended the process 'web', left by a DevOS that was killed." in running.log()
         assert stranger.poll() is None, "a process that is not ours is left alone"
     finally:
         for one in (left, stranger):
