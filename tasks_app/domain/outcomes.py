@@ -96,7 +96,6 @@ class Attempt:
     uncounted: int
     interruptions: int
     action_id: str
-    has_siblings: bool = False
     parent_task_id: UUID | None = None
 
     @property

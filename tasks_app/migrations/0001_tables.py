@@ -261,7 +261,6 @@ class Migration(migrations.Migration):
                 ('lease_expires_at', models.DateTimeField(blank=True, null=True)),
                 ('blocked_by', models.JSONField(blank=True, null=True)),
                 ('after', django.contrib.postgres.fields.ArrayField(base_field=models.UUIDField(), blank=True, default=list, size=None)),
-                ('has_siblings', models.BooleanField(db_default=False, default=False)),
                 ('progress', models.JSONField(blank=True, null=True)),
                 ('checkpoint', models.JSONField(blank=True, null=True)),
                 ('input', models.JSONField(default=dict)),

@@ -22,8 +22,7 @@ class Job(Row):
     looks again at ``available_at``.
 
     ``attempt`` counts executions and fences late writers; ``uncounted`` of them do not use up ``max_attempts``
-    (interruptions, waits, hand-backs). ``has_siblings``: its task has other jobs, so the task's status is not this
-    job's.
+    (interruptions, waits, hand-backs).
     """
 
     noun = "job"
@@ -49,7 +48,6 @@ class Job(Row):
     lease_expires_at = models.DateTimeField(null=True, blank=True)
     blocked_by = models.JSONField(null=True, blank=True)
     after = ArrayField(models.UUIDField(), default=list, blank=True)
-    has_siblings = models.BooleanField(default=False, db_default=False)
     progress = models.JSONField(null=True, blank=True)
     checkpoint = models.JSONField(null=True, blank=True)
     input = models.JSONField(default=dict)

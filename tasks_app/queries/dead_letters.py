@@ -16,7 +16,7 @@ from tasks_app.domain.errors import InvalidInput, NotFound
 from tasks_app.domain.principal import Principal
 from tasks_app.domain.states import DeadLetterStatus
 from tasks_app.models import DeadLetterJob, Job
-from tasks_app.queries import tasks
+from tasks_app.queries import jobs, tasks
 from tasks_app.queries.dashboard import read_rows
 from tasks_app.queries.fields import Instant, ShortText, made_between, status_is_one_of, without_heavy
 from tasks_app.queries.paging import Count, ListQuery, NewestFirst, Page, read_cursor, write_cursor
@@ -62,10 +62,7 @@ class DeadLetterCriteria(BaseModel):
         if self.fingerprint is not None:
             found = found.filter(fingerprint=self.fingerprint)
         if self.job is not None:
-            job_id = ids.from_text("job", self.job)
-            if not Job.objects.filter(id=job_id, **mine).exists():
-                raise NotFound("job", self.job)
-            found = found.filter(job_id=job_id)
+            found = found.filter(job_id=jobs.named(principal, self.job))
         if self.task is not None:
             task_id = ids.from_text("task", self.task)
             tasks.exists(principal, task_id)

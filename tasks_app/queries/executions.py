@@ -15,7 +15,7 @@ from tasks_app.domain.errors import NotFound
 from tasks_app.domain.principal import Principal
 from tasks_app.domain.states import EXECUTION_STOPPED, ExecutionStatus
 from tasks_app.models import Execution, Job, Task, Worker
-from tasks_app.queries import tasks
+from tasks_app.queries import jobs, tasks
 from tasks_app.queries.fields import Instant, ShortText, made_between, without_heavy
 from tasks_app.queries.paging import NewestFirst, Page
 
@@ -46,10 +46,7 @@ class ExecutionFilter(NewestFirst):
         if self.action is not None and not self.action.endswith("*"):
             found = found.filter(action_id=self.action)
         if self.job is not None:
-            job_id = ids.from_text("job", self.job)
-            if not Job.objects.filter(id=job_id, **mine).exists():
-                raise NotFound("job", self.job)
-            found = found.filter(job_id=job_id)
+            found = found.filter(job_id=jobs.named(principal, self.job))
         if self.task is not None:
             task_id = ids.from_text("task", self.task)
             tasks.exists(principal, task_id)

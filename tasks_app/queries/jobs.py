@@ -86,3 +86,11 @@ def get(principal: Principal, job_id: UUID) -> Job:
     if found is None:
         raise NotFound("job", job_id)
     return found
+
+
+def named(principal: Principal, text: str) -> UUID:
+    """The id of a job that a filter names. Raises `NotFound` outside the caller's organisation."""
+    job_id = ids.from_text("job", text)
+    if not Job.objects.filter(id=job_id, organization_id=principal.organization_id).exists():
+        raise NotFound("job", text)
+    return job_id

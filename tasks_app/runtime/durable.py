@@ -6,6 +6,7 @@ is stored at a place is returned at once, so the action comes back to where it w
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
@@ -53,7 +54,7 @@ class StepReporter(Protocol):
         """Where the wait at this place stands; it is begun if it was not before."""
 
 
-class Durable:
+class Durable(ABC):
     """Steps and waits of `Context`. Not for several threads at once: the order of the calls makes them durable."""
 
     _steps: StepReporter
@@ -66,8 +67,9 @@ class Durable:
         self.parked: Park | Snooze | None = None
         self.redact: Callable[[Any], Any] = lambda value: value
 
+    @abstractmethod
     def raise_if_cancelled(self) -> None:
-        raise NotImplementedError
+        """Raise when somebody asked to cancel: nothing new is begun then."""
 
     # -- steps --------------------------------------------------------------------------------------------------------
 

@@ -88,11 +88,15 @@ class Keeper:
             self._look()
         except (DatabaseError, InterfaceError) as error:
             log.warning("keeper.database_away", error=str(error))
-            connections[sql.RUNTIME].close()
-            self._fence_when_too_long()
+            self._after_failure()
         except Exception:
             # A keeper that ended would let every lease of this worker run out.
             log.exception("keeper.failed")
+            self._after_failure()
+
+    def _after_failure(self) -> None:
+        connections[sql.RUNTIME].close()
+        self._fence_when_too_long()
 
     def _look(self) -> None:
         for held in self.slots.all():

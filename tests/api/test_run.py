@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.db import connections
 
+from tasks_app.domain import ids
 from tasks_app.models import AuditEntry, Event, Execution, IdempotencyKey, Job, Task
 from tests.api.client import Api, refused
 from tests.api.rows import World
@@ -223,3 +224,12 @@ class TestInParallel:
         assert SECRET not in str(list(Task.objects.values())) + str(list(Job.objects.values()))
         wrong = operator.post("tasks", {"type": "tests.login", "input": {"user": 5, "password": SECRET}})
         assert SECRET not in str(refused(wrong, 400))
+
+
+def test_a_key_whose_task_was_deleted_since_says_so(operator: Api) -> None:
+    made = operator.post("tasks", ECHO, Idempotency_Key="gone").json()
+    task = Task.objects.get(id=ids.from_text("task", made["id"]))
+    task.jobs.all().delete()
+    task.delete()
+    problem = refused(operator.post("tasks", ECHO, Idempotency_Key="gone"), 409, "CONFLICT")
+    assert made["id"] in problem["message"]

@@ -15,14 +15,13 @@ from tasks_app.domain.outcomes import Attempt
 from tasks_app.domain.principal import Actor
 from tasks_app.services import events, sql
 
-_BEST = """select id, priority, action_id, has_siblings from jobs where queue = %(queue)s and status = 'queued'
+_BEST = """select id, priority, action_id from jobs where queue = %(queue)s and status = 'queued'
     and not exists (select 1 from queues where name = %(queue)s and paused_at is not null)
   order by priority desc, id limit %(limit)s for update skip locked"""
-# The first, and those after it as long as all are of light actions: a long job is always alone. So is each of several
-# jobs of one task: a statement changes a task once.
+# The first, and those after it as long as all are of light actions: a long job is always alone.
 _SEVERAL = f"""select id from (
     select id, row_number() over w as place,
-      bool_and(action_id = any(string_to_array(%(light)s, ' ')) and not has_siblings) over w as light
+      bool_and(action_id = any(string_to_array(%(light)s, ' '))) over w as light
     from ({_BEST}) as best window w as (order by priority desc, id)) as ordered
   where place = 1 or light"""
 
@@ -33,9 +32,9 @@ j as (
     lease_expires_at = now() + %(lease_s)s * interval '1 s', started_at = coalesce(d.started_at, now()), progress = null
   from k where d.id = k.id
   returning d.id, d.task_id, d.organization_id, d.action_id, d.queue, d.priority, d.attempt, d.max_attempts,
-    d.uncounted, d.interruptions, d.has_siblings, d.input, d.checkpoint,
+    d.uncounted, d.interruptions, d.input, d.checkpoint,
     d.cancel_requested_at is not null as cancel_requested),
--- A task that another of its jobs has ended keeps its status.
+-- A statement changes a row once: this takes for granted that a task has one job. A status of its own stays.
 s as (
   update tasks t set status = case when t.status in ('queued', 'waiting') then 'running' else t.status end,
     started_at = coalesce(t.started_at, now())
@@ -56,7 +55,7 @@ STARTED = """select execution, 'execution.started', organization_id, by_type, by
   union all
   select devos_new_id(), 'task.started', organization_id, by_type, by_id, task_id, null, execution, '{}',
     correlation_id, execution from s where first"""
-COLUMNS = """id, execution, task_id, attempt, max_attempts, uncounted, interruptions, action_id, has_siblings,
+COLUMNS = """id, execution, task_id, attempt, max_attempts, uncounted, interruptions, action_id,
   parent_task_id, organization_id, queue, input, checkpoint, by_type, by_id, correlation_id, request_id,
   cancel_requested"""
 ORDER = "order by interruptions, priority desc, id"
@@ -120,12 +119,10 @@ def claimed(rows: list[tuple[Any, ...]]) -> list[Claimed]:
 
 
 def _claimed(row: tuple[Any, ...]) -> Claimed:
-    _, _, job, execution, task, attempt, max_attempts, uncounted, interruptions, action_id, siblings, parent, *rest = (
-        row
-    )
+    _, _, job, execution, task, attempt, max_attempts, uncounted, interruptions, action_id, parent, *rest = row
     organization, queue, value, checkpoint, actor_type, actor_id, correlation_id, request_id, cancel = rest
     return Claimed(
-        Attempt(job, execution, task, attempt, max_attempts, uncounted, interruptions, action_id, siblings, parent),
+        Attempt(job, execution, task, attempt, max_attempts, uncounted, interruptions, action_id, parent),
         organization,
         queue,
         sql.load(value),

@@ -54,7 +54,7 @@ g as (
   returning {all}d.id as job, execution, i.output, ended_ago_s, duration_ms, i.progress, action_version, dropped,
     steps_reused, d.task_id, d.organization_id as org, d.action_id, d.status as job_to, d.completed_at as over_at,
     d.available_at as later,
-    case when d.status = 'cancelled' then 'cancelled' when not d.has_siblings then {task_status} end as task_to),
+    case when d.status = 'cancelled' then 'cancelled' else {task_status} end as task_to),
 x as (
   update executions e set status = {execution_status}, output = g.output, error = {error}, progress = g.progress,
     completed_at = now() - ended_ago_s * interval '1 s', duration_ms = g.duration_ms,
@@ -75,7 +75,7 @@ r as (
     t.created_by_id as by_id, t.correlation_id,
     t.check_at = later + interval '1 hour' as moved){extras}"""
 # Whether the task may go to `task_to` (domain/states).
-_OPEN = "(task_to is not null and t.status in ({states}))"
+_OPEN = "t.status in ({states})"
 # What a row says, and what is known of it when the group holds nothing but successes, as nearly every group does: the
 # less PostgreSQL has to read and to carry, the better.
 _SAID = {

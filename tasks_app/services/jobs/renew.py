@@ -14,13 +14,16 @@ with w as (
   update workers set last_seen_at = now(), rss_mb = %(rss_mb)s, restarted_processes = %(restarts)s
   where id = %(worker)s),
 mine as materialized (
-  select e.id as execution, jobs.id, jobs.cancel_requested_at is not null as cancel,
+  select e.id as execution, jobs.id, jobs.attempt, jobs.cancel_requested_at is not null as cancel,
     jobs.pause_requested_at is not null as pause
   from executions e join jobs on jobs.id = e.job_id and jobs.attempt = e.attempt
   where e.id = any(%(executions)s) and jobs.worker_id = %(worker)s and jobs.status = 'running'),
 -- A verb may hold a row for a moment: the others must not wait for that one, which is renewed the next time.
+-- Asked again under the lock: a job may have ended since it was read.
 free as materialized (
-  select id from jobs where id in (select id from mine) order by id for update skip locked),
+  select jobs.id from jobs join mine on mine.id = jobs.id
+  where jobs.status = 'running' and jobs.worker_id = %(worker)s and jobs.attempt = mine.attempt
+  order by jobs.id for update of jobs skip locked),
 j as (
   update jobs set lease_expires_at = now() + %(lease_s)s * interval '1 s' from free where jobs.id = free.id)
 select execution, cancel, pause from mine

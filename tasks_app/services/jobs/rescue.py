@@ -14,7 +14,7 @@ from tasks_app.services.jobs.finish import Finished, finish
 
 _COLUMNS = """
 select j.id, e.id, j.task_id, j.attempt, j.max_attempts, j.uncounted, j.interruptions, j.action_id,
-  j.has_siblings, t.parent_task_id, j.worker_id, j.cancel_requested_at is not null,
+  t.parent_task_id, j.worker_id, j.cancel_requested_at is not null,
   extract(epoch from now() - e.started_at) * 1000
 from jobs j join executions e on e.job_id = j.id and e.attempt = j.attempt join tasks t on t.id = j.task_id
 """
@@ -62,8 +62,8 @@ def close_held(worker_id: UUID, executions: list[UUID], verdict: Verdict) -> int
 def _close(rows: list[tuple[Any, ...]], verdict: Verdict) -> int:
     closed = 0
     for row in rows:
-        attempt = Attempt(*row[:10])
-        worker, cancel_requested, duration_ms = row[10:]
+        attempt = Attempt(*row[:9])
+        worker, cancel_requested, duration_ms = row[9:]
         outcome = verdict(attempt, cancel_requested)
         # One at a time: a row that cannot be closed must not keep the others from it.
         closed += len(finish([Finished(attempt, worker, outcome, time.monotonic(), float(duration_ms or 0))]))

@@ -16,6 +16,7 @@ from tasks_app.runtime.slots import SlotTable
 from tasks_app.runtime.work_loop import WorkLoop
 from tasks_app.sdk import ActionError, ActionInput, Context, Plugin, RetryPolicy, action
 from tasks_app.services import workers
+from tests.integration.runtime import waiting
 
 QUICK = RetryPolicy(max_attempts=3, strategy="fixed", delay_ms=0)
 
@@ -78,9 +79,12 @@ def big(ctx: Context, input: Anything) -> str:
 
 @pytest.fixture(autouse=True)
 def _plugin() -> Generator[None]:
-    registry.register(Plugin("test", actions=[raising, talk, break_database, big]))
+    plugins = [Plugin("test", actions=[raising, talk, break_database, big]), waiting.PLUGIN]
+    for plugin in plugins:
+        registry.register(plugin)
     yield
-    registry.unregister("test")
+    for plugin in plugins:
+        registry.unregister(plugin.name)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import time
 from datetime import timedelta
 
 import pytest
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import connection, connections, transaction
 from django.utils import timezone
@@ -15,12 +16,14 @@ from tasks_app.domain.errors import Conflict, InvalidInput
 from tasks_app.domain.outcomes import Succeeded
 from tasks_app.domain.principal import Actor
 from tasks_app.models import Event, Execution, Job, Membership, Task
+from tasks_app.runtime.keeper import Keeper
+from tasks_app.runtime.slots import Signal
 from tasks_app.sdk import ActionInput, Context, Plugin, RetryPolicy, action
 from tasks_app.services import events, principals, tasks
 from tasks_app.services.access import principal_of
 from tasks_app.services.jobs import steps
 from tasks_app.services.jobs.claim import claim
-from tasks_app.services.jobs.finish import Finished, finish_and_claim
+from tasks_app.services.jobs.finish import Finished, finish, finish_and_claim
 from tasks_app.services.jobs.renew import renew
 from tasks_app.services.tasks import TaskSpec, submit, submit_many
 
@@ -111,6 +114,28 @@ def test_a_cancel_of_a_big_tree_holds_no_lease_up(principal, loop):
         assert Job.objects.get(id=other.job_id).lease_expires_at > timezone.now() + timedelta(seconds=5)
 
 
+def test_a_job_that_ends_while_it_is_renewed_stays_ended(principal, loop):
+    """Renewal reads, then locks: what was ended in between must not get a lease again."""
+    submit_many(principal, [NOOP] * 300)
+    held = [claim("default", loop.worker_id, 1)[0].attempt for _ in range(300)]
+    ended = threading.Event()
+
+    def end_all() -> None:
+        try:
+            for one in held:
+                finish([Finished(one, loop.worker_id, Succeeded("done"), time.monotonic(), 1.0)])
+        finally:
+            ended.set()
+            connections["runtime"].close()
+
+    thread = threading.Thread(target=end_all)
+    thread.start()
+    while not ended.is_set():
+        renew(loop.worker_id, [one.execution_id for one in held], rss_mb=None, restarts=0)
+    thread.join()
+    assert Job.objects.filter(status="completed", lease_expires_at=None).count() == 300
+
+
 def test_nothing_can_be_put_below_a_cancelled_task(principal):
     parent = Task.objects.get(id=submit(principal, NOOP.model_copy(update={"delay_s": 90.0})).task_id)
     tasks.cancel(principal, parent.id)
@@ -158,3 +183,17 @@ def test_falsy_event_data_is_data(principal, data):
 def test_an_event_type_that_is_none_or_the_platforms_own_is_refused(principal, type):
     with pytest.raises(InvalidInput):
         events.emit(principal, type)
+
+
+def test_a_keeper_that_fails_goes_on_and_fences_itself_in_time(loop, monkeypatch):
+    """Whatever fails: what it runs is asked to stop once its leases must have run out."""
+    running = ids.new_id()
+    loop.slots.hold(0, [running])
+    loop.slots.run(0, 0, time.monotonic() + 60)
+    keeper = Keeper(loop.worker_id, loop.slots, "host", ["default"], 1)
+    monkeypatch.setattr(keeper, "_look", lambda: 1 / 0)
+    keeper._look_safely()
+    assert loop.slots.signalled(0, running) is None
+    keeper._renewed_at = time.monotonic() - settings.DEVOS.lease_s - 1
+    keeper._look_safely()
+    assert loop.slots.signalled(0, running) is Signal.CANCEL

@@ -7,8 +7,8 @@ from pydantic import SecretStr
 from tasks_app.actions import registry
 from tasks_app.domain.errors import InvalidInput
 from tasks_app.domain.masking import MASK
-from tasks_app.models import ExecutionLog, Job, Task
-from tasks_app.sdk import ActionInput, Context, Plugin, action
+from tasks_app.models import Event, ExecutionLog, Job, Task
+from tasks_app.sdk import ActionInput, Context, Plugin, RetryPolicy, action
 from tasks_app.services import tasks
 from tasks_app.services.tasks import TaskSpec, submit
 
@@ -34,9 +34,26 @@ def login(ctx: Context, input: Login) -> dict:
     return {"echo": said, said: [said], "length": len(said)}
 
 
+@action("leaky.names", permission="test.run")
+def names(ctx: Context, input: Login) -> None:
+    """Names things by its secret."""
+    said = input.password.get_secret_value()
+    ctx.emit("leaky.named", {"by": said}, resource=("leaky.thing", said))
+    ctx.spawn("core.noop", name=f"for {said}", description=said, delay_s=90.0)
+
+
+@action("leaky.keys", permission="test.run", retry=RetryPolicy(max_attempts=1))
+def keys(ctx: Context, input: Login) -> None:
+    """Takes its secret for a key."""
+    if input.fail:
+        ctx.emit("leaky.named", key=input.password.get_secret_value())
+    else:
+        ctx.wait_event("leaky.named", key=input.password.get_secret_value())
+
+
 @pytest.fixture(autouse=True)
 def _leaky():
-    registry.register(Plugin("leaky", actions=[login]))
+    registry.register(Plugin("leaky", actions=[login, names, keys]))
     yield
     registry.unregister("leaky")
 
@@ -44,10 +61,29 @@ def _leaky():
 def everything_stored() -> str:
     found = []
     with connection.cursor() as cursor:
-        for table in ("tasks", "jobs", "executions", "events", "execution_logs", "audit_entries", "dead_letter_jobs"):
+        for table in (
+            "tasks", "jobs", "job_steps", "executions", "events", "execution_logs", "audit_entries", "dead_letter_jobs",
+        ):  # fmt: skip
             cursor.execute(f"select coalesce(string_agg(t::text, ' '), '') from {table} t")
             found.append(cursor.fetchone()[0])
     return " ".join(found)
+
+
+def test_f76_what_is_named_by_a_secret_is_masked(principal, drain):
+    done = submit(principal, TaskSpec(type="leaky.names", input={"user": "ann", "password": SECRET}))
+    drain()
+    assert Task.objects.get(id=done.task_id).status == "completed"
+    assert Task.objects.get(parent_task_id=done.task_id).name == f"for {MASK}"
+    assert Event.objects.get(type="leaky.named").resource_id == MASK
+    assert SECRET not in everything_stored()
+
+
+@pytest.mark.parametrize("emits", [False, True])
+def test_f76_a_secret_is_refused_as_a_key(principal, drain, emits):
+    done = submit(principal, TaskSpec(type="leaky.keys", input={"user": "ann", "password": SECRET, "fail": emits}))
+    drain()
+    assert "cannot be a secret" in Task.objects.get(id=done.task_id).error["message"]
+    assert SECRET not in everything_stored()
 
 
 @pytest.mark.parametrize("fail", [False, True])

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from devos.cli import output, values
+from devos.cli import lists, output, values
 from devos.cli.errors import CliError
 
 NOW = datetime(2026, 11, 30, 20, 0, 0, tzinfo=UTC)
@@ -69,3 +69,8 @@ def test_what_is_no_moment_is_refused(text: str) -> None:
 def test_moments_are_sent_in_utc() -> None:
     assert values.moment("2027-01-31T08:00+01:00", "--until") == "2027-01-31T07:00:00+00:00"
     assert values.past("1h", "--after") < values.moment("0", "--after") < values.moment("1h", "--after")
+
+
+def test_a_job_shows_the_attempts_that_count() -> None:
+    [attempts] = [column for column in lists.JOB if column.title == "ATTEMPTS"]
+    assert attempts.value({"attempt": 4, "counted_attempts": 1, "max_attempts": 3}) == "1/3"
